@@ -1,5 +1,5 @@
 // Who may see the page: nobody without `authorize`, nobody through a page of another origin, a frame, a form or a rebound name.
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import express from 'express';
 import { ConfigurationError, memoryDeadLetters, receiver } from 'payment-webhooks';
 import { deadLetterPage } from 'payment-webhooks/ops';
@@ -63,55 +63,40 @@ describe('authorize', () => {
     const { ask: send, hooks, keep } = await pageWorld();
     await keep();
     const { status, json } = await send(path, { ...ask, headers: { authorization: 'Bearer bad' } });
+    const message = 'You may not see this page. Sign in with another account.';
     expect(status).toBe(403);
-    if (ask.method !== 'HEAD') {
-      expect(json).toEqual({
-        message: 'You may not see this page. Sign in with another account.',
-        code: 'FORBIDDEN',
-      });
-    }
+    if (ask.method !== 'HEAD') expect(json).toEqual({ message, code: 'FORBIDDEN' });
     expect(await lettersOf(hooks)).toHaveLength(1);
   });
 
   test.each([undefined, null, false, 0, '', Number.NaN])('that returns %s lets nobody in', async (user) => {
-    const { ask } = await pageWorld({ page: { authorize: () => user as undefined } });
-    expect((await ask('/ops/letters')).status).toBe(403);
-    const later = await pageWorld({ page: { authorize: async () => user as undefined } });
-    expect((await later.ask('/ops/letters')).status).toBe(403);
+    for (const authorize of [() => user as undefined, async () => user as undefined]) {
+      const { ask } = await pageWorld({ page: { authorize } });
+      expect((await ask('/ops/letters')).status).toBe(403);
+    }
   });
 
+  const fails = () => {
+    throw new Error('no session of grace@example.com');
+  };
+
   test.each<[string, () => unknown]>([
-    [
-      'throws',
-      () => {
-        throw new Error('no session of grace@example.com');
-      },
-    ],
-    ['rejects', () => Promise.reject(new Error('no session of grace@example.com'))],
+    ['throws', fails],
+    ['rejects', async () => fails()],
     ['rejects with nothing', () => Promise.reject()],
     ['returns true', () => true],
     ['returns a user without a name', () => ({ email: 'grace@example.com' })],
     ['returns a blank name', () => '  '],
     ['returns a user with a blank name', () => ({ name: '' })],
     ['returns a number', () => 7],
-    [
-      'returns a user that cannot be read',
-      () => ({
-        get name() {
-          throw new Error('grace@example.com');
-        },
-      }),
-    ],
+    ['returns a user that cannot be read', () => Object.defineProperty({}, 'name', { get: fails })],
   ])('that %s lets nobody in, and the log says so without a name', async (_, wrong) => {
     const { ask, log } = await pageWorld({ page: { authorize: wrong as () => undefined } });
     const { status, json } = await ask('/ops/letters');
-    expect([status, json]).toEqual([
-      500,
-      { message: 'Your request could not be authorized. Check the log.', code: 'FAILED' },
-    ]);
-    expect(log.lines).toEqual([
-      expect.objectContaining({ level: 50, msg: expect.stringMatching(/^authorize of deadLetterPage\(\)/) }),
-    ]);
+    const message = 'Your request could not be authorized. Check the log.';
+    expect([status, json]).toEqual([500, { message, code: 'FAILED' }]);
+    const line = { level: 50, msg: expect.stringMatching(/^authorize of deadLetterPage\(\)/) };
+    expect(log.lines).toEqual([expect.objectContaining(line)]);
     expect(log.text.join()).not.toContain('grace');
   });
 
@@ -142,21 +127,18 @@ describe('authorize', () => {
 test.each(REQUESTS)(
   '%s %j is answered with every security header, also when it is refused',
   async (path, ask) => {
-    const { ask: send } = await pageWorld({
-      before: [
-        // What a permissive middleware in front sets is taken away.
-        (_req, res, next) => {
-          res.set({
-            'Access-Control-Allow-Origin': '*',
-            'Access-Control-Allow-Credentials': 'true',
-            'Content-Security-Policy': "default-src 'unsafe-inline' *",
-            'X-Frame-Options': 'SAMEORIGIN',
-            'Cache-Control': 'public, max-age=3600',
-          });
-          next();
-        },
-      ],
-    });
+    // What a permissive middleware in front sets is taken away.
+    const permissive: express.RequestHandler = (_req, res, next) => {
+      res.set({
+        'Access-Control-Allow-Origin': '*',
+        'Access-Control-Allow-Credentials': 'true',
+        'Content-Security-Policy': "default-src 'unsafe-inline' *",
+        'X-Frame-Options': 'SAMEORIGIN',
+        'Cache-Control': 'public, max-age=3600',
+      });
+      next();
+    };
+    const { ask: send } = await pageWorld({ before: [permissive] });
     for (const authorization of ['Bearer good', 'Bearer bad']) {
       const { headers } = await send(path, { ...ask, headers: { authorization } });
       expect(headers).toMatchObject({
@@ -190,59 +172,35 @@ const FOREIGN: readonly (readonly [string, Readonly<Record<string, string>>])[] 
   ['several at once', { 'sec-fetch-site': 'same-origin, cross-site' }],
 ];
 const HOST = { host: 'ops.example' };
+const SAME = { 'sec-fetch-site': 'same-origin' };
 
 describe('a request from', () => {
   const body = { event: '*', because: 'evil' };
 
   test.each(FOREIGN)('%s changes nothing, and authorize is not asked', async (_, headers) => {
-    let askedFor = 0;
-    const { ask, hooks, keep } = await pageWorld({
-      page: {
-        authorize: () => {
-          askedFor += 1;
-          return USER;
-        },
-      },
-    });
-    const id = await keep();
-    for (const [path, fields] of [
-      ['/ops/discard', body],
-      ['/ops/replay', {}],
-      [`/ops/letters/${id}/reveal`, {}],
-    ] as const) {
-      const { status, json } = await ask(path, { body: fields, headers: { ...HOST, ...headers } });
-      expect([status, json]).toEqual([
-        403,
-        { message: expect.stringMatching(/^This request comes from a different origin/), code: 'FORBIDDEN' },
-      ]);
+    const authorize = jest.fn(() => USER);
+    const { ask, hooks, keep } = await pageWorld({ page: { authorize } });
+    const changes = { '/ops/discard': body, '/ops/replay': {}, [`/ops/letters/${await keep()}/reveal`]: {} };
+    const message = expect.stringMatching(/^This request comes from a different origin/);
+    for (const [path, body] of Object.entries(changes)) {
+      const { status, json } = await ask(path, { body, headers: { ...HOST, ...headers } });
+      expect([status, json]).toEqual([403, { message, code: 'FORBIDDEN' }]);
     }
-    expect(askedFor).toBe(0);
+    expect(authorize).not.toHaveBeenCalled();
     expect(await lettersOf(hooks)).toHaveLength(1);
   });
 
   test.each(FOREIGN)('%s reads nothing', async (_, headers) => {
     const { ask, keep } = await pageWorld();
-    const id = await keep();
-    for (const path of [
-      '/ops/letters',
-      '/ops/summary',
-      `/ops/letters/${id}`,
-      '/ops/assets/page.js',
-      '/ops/',
-    ]) {
-      expect((await ask(path, { headers: { ...HOST, ...headers } })).status).toBe(403);
-    }
-    expect((await ask('/ops/letters', { method: 'OPTIONS', headers: { ...HOST, ...headers } })).status).toBe(
-      403,
-    );
+    const foreign = { headers: { ...HOST, ...headers } };
+    for (const path of ['letters', 'summary', `letters/${await keep()}`, 'assets/page.js', ''])
+      expect((await ask(`/ops/${path}`, foreign)).status).toBe(403);
+    expect((await ask('/ops/letters', { method: 'OPTIONS', ...foreign })).status).toBe(403);
   });
 
   test.each<[string, Readonly<Record<string, string>>]>([
-    ['the page', { 'sec-fetch-site': 'same-origin', origin: 'https://ops.example' }],
-    [
-      'the page behind a proxy that changes Host',
-      { 'sec-fetch-site': 'same-origin', origin: 'https://a.example' },
-    ],
+    ['the page', { ...SAME, origin: 'https://ops.example' }],
+    ['the page behind a proxy that changes Host', { ...SAME, origin: 'https://a.example' }],
     ['the page in an old browser', { origin: 'https://ops.example', cookie: 'a=b' }],
     ['the page at another port', { host: 'ops.example:8443', origin: 'https://ops.example:8443' }],
     ['the page at the usual port', { host: 'ops.example:443', origin: 'https://ops.example' }],
@@ -260,14 +218,10 @@ describe('a request from', () => {
   test('a browser that sends a cookie and no Origin changes nothing', async () => {
     const { ask, hooks, keep } = await pageWorld({ page: { authorize: () => USER } });
     await keep();
-    const { status, json } = await ask('/ops/discard', {
-      body,
-      headers: { authorization: '', cookie: 'session=1' },
-    });
-    expect([status, json.message]).toEqual([
-      403,
-      expect.stringMatching(/^This request has a cookie and no Origin\./),
-    ]);
+    const headers = { authorization: '', cookie: 'session=1' };
+    const { status, json } = await ask('/ops/discard', { body, headers });
+    expect(status).toBe(403);
+    expect(json.message).toMatch(/^This request has a cookie and no Origin\./);
     expect(await lettersOf(hooks)).toHaveLength(1);
   });
 
@@ -297,7 +251,7 @@ describe('a form', () => {
       const { status, json } = await ask('/ops/discard', {
         method: 'POST',
         body: '{"event":"*","because":"="}',
-        headers: { 'content-type': type, 'sec-fetch-site': 'same-origin' },
+        headers: { 'content-type': type, ...SAME },
       });
       expect([status, json.code]).toEqual([415, 'NOT_JSON']);
       expect(await lettersOf(hooks)).toHaveLength(1);
@@ -306,10 +260,8 @@ describe('a form', () => {
 });
 
 describe('with hosts', () => {
-  const world = (before: Parameters<typeof pageWorld>[0] = {}) =>
-    pageWorld({ ...before, page: { authorize, hosts: ['ops.example', '10.0.0.7', '::2'] } });
-
-  test.each([
+  const world = () => pageWorld({ page: { hosts: ['ops.example', '10.0.0.7', '::2'] } });
+  const OWN = [
     'ops.example',
     'OPS.EXAMPLE:8443',
     '10.0.0.7:3000',
@@ -317,7 +269,9 @@ describe('with hosts', () => {
     'localhost:9',
     '127.0.0.1',
     '[::1]',
-  ])('%s is answered', async (host) => {
+  ];
+
+  test.each(OWN)('%s is answered', async (host) => {
     const { ask } = await world();
     expect((await ask('/ops/letters', { headers: { host } })).status).toBe(200);
   });
@@ -326,15 +280,10 @@ describe('with hosts', () => {
     'a name that was rebound to this machine is refused: %s',
     async (host) => {
       const { ask } = await world();
-      for (const [path, request] of REQUESTS) {
-        const { status } = await ask(path, {
-          ...request,
-          headers: { host, origin: `http://${host}`, 'sec-fetch-site': 'same-origin' },
-        });
-        expect([path, status]).toEqual([path, 403]);
-      }
-      const { json } = await ask('/ops/letters', { headers: { host } });
-      expect(json.message).toBe(
+      const headers = { host, origin: `http://${host}`, ...SAME };
+      for (const [path, request] of REQUESTS)
+        expect([path, (await ask(path, { ...request, headers })).status]).toEqual([path, 403]);
+      expect((await ask('/ops/letters', { headers: { host } })).json.message).toBe(
         `This page does not answer to the host ${JSON.stringify(host)}. Add it to hosts of deadLetterPage().`,
       );
     },
@@ -350,9 +299,10 @@ describe('with hosts', () => {
 test('two Host headers are refused, for nobody knows which one a proxy believed', async () => {
   const { port } = await pageWorld();
   const socket = await openSocket(port);
-  const headers =
-    'Host: ops.example\r\nHost: evil.example\r\nAuthorization: Bearer good\r\nConnection: close\r\n';
-  socket.write(`GET /ops/letters HTTP/1.1\r\n${headers}\r\n`);
+  const hosts = 'Host: ops.example\r\nHost: evil.example\r\n';
+  socket.write(
+    `GET /ops/letters HTTP/1.1\r\n${hosts}Authorization: Bearer good\r\nConnection: close\r\n\r\n`,
+  );
   expect(await socket.closed).toMatch(/^HTTP\/1\.1 40[03] /);
 });
 

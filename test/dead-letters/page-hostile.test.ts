@@ -6,9 +6,10 @@ import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { lettersOf } from '../setup/faulty-dead-letters.js';
 import { openSocket } from '../setup/raw-socket.js';
-import { linesOf, pageWorld } from './page-world.js';
+import { linesOf, pageWorld, postOf } from './page-world.js';
 
 const SCRIPT = '<script>alert(1)</script>';
+const SIGNED_OUT = { headers: { authorization: '' } };
 
 describe('an event with script in every field', () => {
   const event = {
@@ -22,15 +23,16 @@ describe('an event with script in every field', () => {
   test('stays data: JSON that no browser takes for a page', async () => {
     const { ask, keep } = await pageWorld();
     const id = await keep(event);
+    const inPath = encodeURIComponent(SCRIPT);
     const answers = [
       await ask('/ops/letters'),
       await ask('/ops/summary'),
       await ask(`/ops/letters/${id}`),
       await ask(`/ops/letters/${id}/reveal`, { body: {} }),
-      await ask(`/ops/letters/${encodeURIComponent(SCRIPT)}`),
-      await ask(`/ops/letters?${encodeURIComponent(SCRIPT)}=1`),
-      await ask(`/ops/letters?event=${encodeURIComponent(SCRIPT)}`),
-      await ask(`/ops/replay`, { body: { [SCRIPT]: SCRIPT } }),
+      await ask(`/ops/letters/${inPath}`),
+      await ask(`/ops/letters?${inPath}=1`),
+      await ask(`/ops/letters?event=${inPath}`),
+      await ask('/ops/replay', { body: { [SCRIPT]: SCRIPT } }),
     ];
     for (const { headers, json } of answers) {
       expect(headers).toMatchObject({
@@ -44,30 +46,15 @@ describe('an event with script in every field', () => {
     expect(stream.headers['content-type']).toBe('application/x-ndjson; charset=utf-8');
     expect(linesOf(stream).at(-1)).toMatchObject({ report: { events: [{ eventName: event.event_name }] } });
     // A person who opens such an address reads text.
-    const page = await ask(`/ops/letters/${encodeURIComponent(SCRIPT)}`, {
-      headers: { accept: 'text/html,*/*' },
-    });
+    const page = await ask(`/ops/letters/${inPath}`, { headers: { accept: 'text/html,*/*' } });
     expect(page.headers['content-type']).toBe('text/plain; charset=utf-8');
-  });
-
-  test('is masked to keys that are fields', async () => {
-    const { ask, keep } = await pageWorld();
-    const { json } = await ask(`/ops/letters/${await keep(event)}`);
-    expect(JSON.stringify(json.payload)).not.toContain('alert');
-    expect(json.payload).toMatchObject({
-      '*': 'string',
-      payload: { '*': 'string', ok: 'string', list: ['string'] },
-    });
   });
 
   test('is found by its name and id', async () => {
     const { ask, keep } = await pageWorld();
     const id = await keep(event);
-    for (const filter of [
-      `event=${encodeURIComponent(event.event_name)}`,
-      `eventId=${encodeURIComponent(event.id)}`,
-    ])
-      expect((await ask(`/ops/letters?${filter}`)).json.letters).toMatchObject([{ id }]);
+    for (const filter of [{ event: event.event_name }, { eventId: event.id }])
+      expect((await ask(`/ops/letters?${new URLSearchParams(filter)}`)).json.letters).toMatchObject([{ id }]);
   });
 });
 
@@ -82,17 +69,9 @@ test('no answer and no log line has a value of a payload before it is revealed',
   const before = await pageWorld({ receiver: { deadLetters } });
   for (const name of ['refund.made', 'payout.sent']) await before.keep(fixtures.event(name, payload));
   const strict = z.looseObject({ refund: z.strictObject({ id: z.number() }) });
-  const { ask, hooks, log } = await pageWorld({
-    receiver: {
-      deadLetters,
-      events: { 'refund.made': strict, 'payout.sent': z.looseObject({}) },
-      handlers: {
-        '*': () => {
-          throw new Error(`${canary} has no account`);
-        },
-      },
-    },
-  });
+  const events = { 'refund.made': strict, 'payout.sent': z.looseObject({}) };
+  const handlers = { '*': () => Promise.reject(new Error(`${canary} has no account`)) };
+  const { ask, hooks, log } = await pageWorld({ receiver: { deadLetters, events, handlers } });
   const texts: string[] = [];
   const gather = async (...request: Parameters<typeof ask>) => {
     const { text, headers } = await ask(...request);
@@ -135,12 +114,9 @@ describe('a large payload', () => {
 
   test('that is deep is cut', async () => {
     const { ask, keep } = await pageWorld({ receiver: { limit: '4mb' } });
-    const depth = 100_000;
-    const id = await keep(
-      Buffer.from(
-        `{"id":"1","event_name":"a.b","sandbox":false,"payload":{"a":${'['.repeat(depth)}${']'.repeat(depth)}}}`,
-      ),
-    );
+    const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+    const event = `{"id":"1","event_name":"a.b","sandbox":false,"payload":{"a":${deep}}}`;
+    const id = await keep(Buffer.from(event));
     const { status, json } = await ask(`/ops/letters/${id}`);
     expect(status).toBe(200);
     expect(JSON.stringify(json.payload)).toMatch(/"payload":\{"a":\[{30,31}"…"\]{30,31}\}\}$/);
@@ -148,24 +124,23 @@ describe('a large payload', () => {
 });
 
 describe('a body', () => {
-  const KEPT_ALL: readonly (readonly [string, number, string | Buffer, Readonly<Record<string, string>>])[] =
-    [
-      ['that is empty', 400, '', {}],
-      ['that is not JSON', 400, '{"event":', {}],
-      ['that is a list', 400, '[]', {}],
-      ['that is null', 400, 'null', {}],
-      ['that is text', 400, '"replay"', {}],
-      ['that is not UTF-8', 400, Buffer.from([0x7b, 0xff, 0x7d]), {}],
-      ['with a byte order mark alone', 400, '\ufeff', {}],
-      ['that is deep', 400, '['.repeat(16_000), {}],
-      ['that is too large', 413, `{"event":"${'x'.repeat(20_000)}"}`, {}],
-      ['of 5 MB', 413, Buffer.alloc(5_000_000, 0x20), {}],
-      ['that is too large and not announced', 413, `{"event":"${'x'.repeat(20_000)}"}`, CHUNKED()],
-      ['that is compressed', 415, '{}', { 'content-encoding': 'gzip' }],
-      ['with a prototype', 422, '{"__proto__":{"event":"*"},"constructor":1}', {}],
-    ];
+  const CHUNKED = { 'content-length': '', 'transfer-encoding': 'chunked' };
 
-  test.each(KEPT_ALL)('%s is answered %i, and changes nothing', async (_, expected, body, headers) => {
+  test.each<[string, number, string | Buffer, Record<string, string>]>([
+    ['that is empty', 400, '', {}],
+    ['that is not JSON', 400, '{"event":', {}],
+    ['that is a list', 400, '[]', {}],
+    ['that is null', 400, 'null', {}],
+    ['that is text', 400, '"replay"', {}],
+    ['that is not UTF-8', 400, Buffer.from([0x7b, 0xff, 0x7d]), {}],
+    ['with a byte order mark alone', 400, '\ufeff', {}],
+    ['that is deep', 400, '['.repeat(16_000), {}],
+    ['that is too large', 413, `{"event":"${'x'.repeat(20_000)}"}`, {}],
+    ['of 5 MB', 413, Buffer.alloc(5_000_000, 0x20), {}],
+    ['that is too large and not announced', 413, `{"event":"${'x'.repeat(20_000)}"}`, CHUNKED],
+    ['that is compressed', 415, '{}', { 'content-encoding': 'gzip' }],
+    ['with a prototype', 422, '{"__proto__":{"event":"*"},"constructor":1}', {}],
+  ])('%s is answered %i, and changes nothing', async (_, expected, body, headers) => {
     const { ask, keep, hooks, log } = await pageWorld();
     await keep();
     log.text.length = 0;
@@ -184,19 +159,12 @@ describe('a body', () => {
   });
 
   test('that another middleware swallowed is not taken for one without filters', async () => {
-    const { ask, keep, hooks } = await pageWorld({
-      before: [
-        (req, _res, next) => {
-          req.resume().on('end', () => next());
-        },
-      ],
-    });
+    const swallow: express.RequestHandler = (req, _res, next) => void req.resume().on('end', () => next());
+    const { ask, keep, hooks } = await pageWorld({ before: [swallow] });
     await keep();
     const { status, json } = await ask('/ops/replay', { body: {} });
-    expect([status, json.message]).toEqual([
-      500,
-      expect.stringMatching(/^The body was read before the page/),
-    ]);
+    expect(status).toBe(500);
+    expect(json.message).toMatch(/^The body was read before the page/);
     expect(await lettersOf(hooks)).toHaveLength(1);
   });
 
@@ -204,20 +172,13 @@ describe('a body', () => {
     const { port, ask, keep, hooks } = await pageWorld();
     await keep();
     const socket = await openSocket(port);
-    socket.write(
-      'POST /ops/discard HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer good\r\n' +
-        'Content-Type: application/json\r\nContent-Length: 40\r\n\r\n{"event":"*",',
-    );
+    socket.write(postOf('/ops/discard', '{"event":"*",', 40));
     socket.socket.end();
     await socket.closed;
     expect((await ask('/ops/letters')).json.letters).toHaveLength(1);
     expect(await lettersOf(hooks)).toHaveLength(1);
   });
 });
-
-function CHUNKED(): Readonly<Record<string, string>> {
-  return { 'content-length': '', 'transfer-encoding': 'chunked' };
-}
 
 describe('a method', () => {
   test.each([
@@ -245,13 +206,10 @@ describe('a method', () => {
     expect([status, text]).toEqual([200, '']);
   });
 
-  test.each(['POST', 'PUT', 'DELETE', 'TRACE', 'PROPFIND'])(
-    '%s for the page is answered 404',
-    async (method) => {
-      const { ask } = await pageWorld();
-      expect((await ask('/ops/', { method })).status).toBe(404);
-    },
-  );
+  test.each(['POST', 'PUT', 'DELETE', 'TRACE', 'PROPFIND'])('%s for the page is 404', async (method) => {
+    const { ask } = await pageWorld();
+    expect((await ask('/ops/', { method })).status).toBe(404);
+  });
 
   test('in a header changes nothing', async () => {
     const { ask, keep, hooks } = await pageWorld();
@@ -291,22 +249,16 @@ describe('a path', () => {
   });
 
   test('below the page never reaches what the app has after it', async () => {
-    const { ask } = await pageWorld({
-      app: (page) =>
-        express()
-          .use('/ops', page)
-          .use((_req, res) => void res.send('open to all')),
-    });
+    const open: express.RequestHandler = (_req, res) => void res.send('open to all');
+    const { ask } = await pageWorld({ app: (page) => express().use('/ops', page).use(open) });
     expect((await ask('/ops/anything')).status).toBe(404);
-    expect((await ask('/ops/anything', { headers: { authorization: '' } })).status).toBe(403);
+    expect((await ask('/ops/anything', SIGNED_OUT)).status).toBe(403);
     expect((await ask('/elsewhere')).text).toBe('open to all');
   });
 
   test('that is absolute is that of the page', async () => {
     const { ask } = await pageWorld();
     expect((await ask('http://evil.example/ops/letters')).status).toBe(200);
-    expect((await ask('http://evil.example/ops/letters', { headers: { authorization: '' } })).status).toBe(
-      403,
-    );
+    expect((await ask('http://evil.example/ops/letters', SIGNED_OUT)).status).toBe(403);
   });
 });

@@ -1,7 +1,7 @@
 // The JSON of the dead-letter page: letters listed, counted, seen masked, revealed, replayed and discarded.
 import { describe, expect, test } from '@jest/globals';
 import express from 'express';
-import { memoryDeadLetters, type ReceiverOptions } from 'payment-webhooks';
+import type { ReceiverOptions } from 'payment-webhooks';
 import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { captureLog } from '../setup/captured-log.js';
@@ -10,11 +10,22 @@ import { faultyDeadLetters, lettersOf } from '../setup/faulty-dead-letters.js';
 import { hangs, rejects } from '../setup/faulty-store.js';
 import { openSocket } from '../setup/raw-socket.js';
 import { gate, soon, until } from '../setup/waiting.js';
-import { linesOf, pageWorld, USER } from './page-world.js';
+import {
+  type Ask,
+  keptRefunds,
+  linesOf,
+  type PageWorld,
+  pageWorld,
+  postOf,
+  REFUNDS,
+  USER,
+} from './page-world.js';
 
 const down = () => {
   throw new Error('the database of Grace Hopper is down');
 };
+const NOT_ALL =
+  /^Say which letters to discard: id, reason, event, eventId, keyId, since\. To discard all, send event: "\*"\.$/;
 
 describe('letters', () => {
   test('are listed by the page, oldest first, with filters', async () => {
@@ -23,19 +34,12 @@ describe('letters', () => {
     for (const name of ['refund.made', 'refund.failed', 'payout.sent'])
       ids.push(await keep(fixtures.event(name, {})));
     const { status, json } = await ask('/ops/letters?limit=2&reason=&event=');
-    expect(status).toBe(200);
-    expect(json.letters.map(({ id }: { id: string }) => id)).toEqual(ids.slice(0, 2));
+    expect([status, json.letters[1].id, json.letters.length]).toEqual([200, ids[1], 2]);
     expect(json.letters[0]).toEqual({
-      id: ids[0],
-      reason: 'unknown',
-      namespace: 'default',
-      eventName: 'refund.made',
-      eventId: expect.any(String),
-      sandbox: false,
-      attempts: 1,
+      ...{ id: ids[0], reason: 'unknown', eventName: 'refund.made', eventId: expect.any(String) },
+      ...{ namespace: 'default', sandbox: false, attempts: 1, issues: [] },
       keyId: expect.stringMatching(/^[\da-f]{12}$/),
       keptAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
-      issues: [],
     });
     const rest = await ask(`/ops/letters?limit=2&after=${json.next}`);
     expect(rest.json).toMatchObject({ letters: [{ id: ids[2] }], next: null });
@@ -56,9 +60,7 @@ describe('letters', () => {
 
   test('are counted by reason and name, with the names of the receiver and the user', async () => {
     const { ask, keep } = await pageWorld();
-    await keep(fixtures.event('refund.made', {}));
-    await keep(fixtures.event('payout.sent', {}));
-    await keep(fixtures.event('payout.sent', { id: 2 }));
+    for (const name of ['refund.made', 'payout.sent', 'payout.sent']) await keep(fixtures.event(name, {}));
     const { json } = await ask('/ops/summary?reason=unknown');
     expect(json).toEqual({
       total: 3,
@@ -70,30 +72,38 @@ describe('letters', () => {
       names: ['transaction.paid'],
       user: USER,
     });
-    expect((await ask('/ops/summary?event=no.such')).json).toMatchObject({
-      total: 0,
-      oldest: null,
-      groups: [],
-    });
+    const none = { total: 0, oldest: null, groups: [] };
+    expect((await ask('/ops/summary?event=no.such')).json).toMatchObject(none);
   });
+});
 
-  test.each([
-    ['letters?raeson=unknown', /Unknown option "raeson"\. Did you mean "reason"\?/],
-    ['letters?reason=unkown', /reason is "unkown"\. Give one of unknown,/],
-    ['letters?limit=0', /limit is 0\./],
-    ['letters?limit=many', /limit is NaN\./],
-    ['letters?limit=101', /limit is 101\. Give at most 100/],
-    ['letters?reason=unknown&reason=failed', /"reason" is given twice/],
-    ['letters?since=2026-99-99', /since is "2026-99-99"\./],
-    ['letters?since=yesterday', /since is "yesterday"\./],
-    ['letters?discarded=maybe', /discarded is "maybe"\./],
-    ['letters?__proto__=1', /Unknown option "__proto__"/],
-    ['summary?limit=5', /Unknown option "limit"/],
-  ])('%s is refused with what to give', async (path, message) => {
-    const { ask } = await pageWorld();
-    const { status, json } = await ask(`/ops/${path}`);
-    expect([status, json]).toEqual([422, { message: expect.stringMatching(message), code: 'INVALID' }]);
-  });
+test.each<[string, Ask, RegExp]>([
+  ['letters?raeson=unknown', {}, /Unknown option "raeson"\. Did you mean "reason"\?/],
+  ['letters?reason=unkown', {}, /reason is "unkown"\. Give one of unknown,/],
+  ['letters?limit=many', {}, /limit is NaN\./],
+  ['letters?limit=101', {}, /limit is 101\. Give at most 100/],
+  ['letters?reason=unknown&reason=failed', {}, /"reason" is given twice/],
+  ['letters?since=2026-99-99', {}, /since is "2026-99-99"\./],
+  ['letters?since=yesterday', {}, /since is "yesterday"\./],
+  ['letters?discarded=maybe', {}, /discarded is "maybe"\./],
+  ['letters?__proto__=1', {}, /Unknown option "__proto__"/],
+  ['summary?limit=5', {}, /Unknown option "limit"/],
+  ['replay', { body: { evnt: 'refund.*' } }, /Unknown option "evnt"\. Did you mean "event"\?/],
+  ['replay', { body: { reason: null } }, /reason is null/],
+  ['replay', { body: { concurrency: 1e9 } }, /concurrency is 1000000000\. Give a whole number from 1 to 100/],
+  ['replay', { body: { signal: {} } }, /Unknown option "signal"/],
+  ['replay', { body: { discarded: true } }, /Unknown option "discarded"/],
+  ['discard', { body: { because: 'test data' } }, NOT_ALL],
+  ['discard', { body: { event: '*' } }, /^because is undefined/],
+  ['discard', { body: { event: '*', because: 'x', by: 'eve' } }, /Unknown option "by"/],
+  ['discard', { body: { event: '*', because: 'x', expect: 1 } }, /Unknown option "expect"/],
+  ['discard', { body: { id: '', because: 'x' } }, /^id is ""/],
+])('%s with %j is refused with what to give, before anything changes', async (path, given, message) => {
+  const { ask, keep, hooks } = await pageWorld();
+  await keep();
+  const { status, json } = await ask(`/ops/${path}`, given);
+  expect([status, json]).toEqual([422, { message: expect.stringMatching(message), code: 'INVALID' }]);
+  expect(await lettersOf(hooks)).toHaveLength(1);
 });
 
 describe('one letter', () => {
@@ -117,11 +127,8 @@ describe('one letter', () => {
         sandbox: 'boolean',
         payload: {
           refund: {
-            id: 'string',
-            amount: 'number',
+            ...{ id: 'string', amount: 'number', paid: 'boolean', note: 'null' },
             customer: { name: 'string' },
-            paid: 'boolean',
-            note: 'null',
           },
           lines: [{ sku: 'string' }, 'string'],
           emails: { '*': 'string', '* 2': 'string' },
@@ -142,41 +149,19 @@ describe('one letter', () => {
     const id = await keep(event);
     log.text.length = 0;
     const { status, json } = await ask(`/ops/letters/${id}/reveal`, { body: {} });
-    expect([status, json]).toEqual([
-      200,
-      {
-        body: JSON.stringify(event),
-        headers: {
-          'content-type': 'application/json',
-        },
-      },
-    ]);
-    expect(log.lines).toEqual([
-      expect.objectContaining({
-        ...{ level: 30, msg: 'letter revealed', user: USER },
-        ...{ deadLetterId: id, eventId: event.id, eventName: 'refund.made' },
-      }),
-    ]);
+    const headers = { 'content-type': 'application/json' };
+    expect([status, json]).toEqual([200, { body: JSON.stringify(event), headers }]);
+    const letter = { deadLetterId: id, eventId: event.id, eventName: 'refund.made' };
+    expect(log.lines).toMatchObject([{ level: 30, msg: 'letter revealed', user: USER, ...letter }]);
   });
 
   test('that no text can show is revealed as base64', async () => {
-    const deadLetters = memoryDeadLetters();
-    const { ask, keep } = await pageWorld({
-      receiver: {
-        deadLetters: {
-          ...bound(deadLetters),
-          read: async (id) => {
-            const content = await deadLetters.read(id);
-            return content.status === 'found' ? { ...content, rawBody: Buffer.from([0xff, 0x00]) } : content;
-          },
-        },
-      },
-    });
+    const bytes = { rawBody: Buffer.from([0xff, 0x00]) };
+    const deadLetters = faultyDeadLetters({ read: async (real) => ({ ...Object(await real()), ...bytes }) });
+    const { ask, keep } = await pageWorld({ receiver: { deadLetters } });
     const id = await keep();
-    expect((await ask(`/ops/letters/${id}/reveal`, { body: {} })).json).toMatchObject({
-      body: '/wA=',
-      base64: true,
-    });
+    const revealed = await ask(`/ops/letters/${id}/reveal`, { body: {} });
+    expect(revealed.json).toMatchObject({ body: '/wA=', base64: true });
     expect((await ask(`/ops/letters/${id}`)).json).toMatchObject({ payload: null, size: 2 });
   });
 
@@ -190,29 +175,29 @@ describe('one letter', () => {
     expect((await ask(`/ops/letters/${id}/reveal`, { body: {} })).status).toBe(409);
   });
 
-  test.each(['GET', 'POST'])('that does not exist is answered 404 to %s', async (method) => {
+  test.each<[string, Ask]>([
+    ['', {}],
+    ['/reveal', { body: {} }],
+  ])('that does not exist is answered 404 at its path%s', async (route, given) => {
     const { ask } = await pageWorld();
-    const { status, json } = await ask(
-      `/ops/letters/${encodeURIComponent('<b>')}${method === 'POST' ? '/reveal' : ''}`,
-      method === 'POST' ? { body: {} } : {},
-    );
-    expect([status, json]).toEqual([
-      404,
-      { message: expect.stringMatching(/^There is no letter "<b>"/), code: 'NOT_FOUND' },
-    ]);
+    const { status, json } = await ask(`/ops/letters/${encodeURIComponent('<b>')}${route}`, given);
+    const message = expect.stringMatching(/^There is no letter "<b>"/);
+    expect([status, json]).toEqual([404, { message, code: 'NOT_FOUND' }]);
   });
 });
 
 describe('the diagnosis', () => {
-  const schema = z.looseObject({ refund: z.looseObject({ id: z.string(), amount: z.number() }) });
-  const bad = fixtures.event('refund.made', { refund: { id: 7 } });
+  const amount = z.looseObject({ refund: z.looseObject({ id: z.string(), amount: z.number() }) });
+  const paid = fixtures.transactionPaid();
+  const diagnosisOf = async (id: string | undefined, { ask }: Pick<PageWorld, 'ask'>): Promise<string[]> =>
+    (await ask(`/ops/letters/${id}`)).json.diagnosis;
 
   test('of a payload that does not fit names the paths, those of today too', async () => {
-    const { ask, keep } = await pageWorld({
-      receiver: { events: { 'refund.made': schema }, handlers: { '*': () => {} } },
+    const world = await pageWorld({
+      receiver: { events: { 'refund.made': amount }, handlers: { '*': () => {} } },
     });
-    const { json } = await ask(`/ops/letters/${await keep(bad)}`);
-    expect(json.diagnosis).toEqual([
+    const id = await world.keep(fixtures.event('refund.made', { refund: { id: 7 } }));
+    expect(await diagnosisOf(id, world)).toEqual([
       'Its payload did not match the schema of refund.made at payload.refund.id, payload.refund.amount, and the receiver has no onInvalid handler.',
       'Change the schema of refund.made to accept what arrives.',
       'A replay would leave it here: it still does not match at payload.refund.id, payload.refund.amount.',
@@ -220,23 +205,18 @@ describe('the diagnosis', () => {
   });
 
   test('of a failed handler says where to look, and what a replay would do', async () => {
-    const { ask, keep } = await pageWorld({ receiver: { handlers: { '*': down } } });
-    const paid = fixtures.transactionPaid();
-    const { json, text } = await ask(`/ops/letters/${await keep(paid)}`);
-    expect(json.diagnosis).toEqual([
+    const world = await pageWorld({ receiver: { handlers: { '*': down } } });
+    expect(await diagnosisOf(await world.keep(paid), world)).toEqual([
       'A handler failed.',
       `Fix what made it fail: the log has the error, with the event id ${paid.id}.`,
       'A replay would run its handlers now.',
     ]);
-    expect(text).not.toContain('Grace');
   });
 
   test('of what is no event says so, and that its id is a digest', async () => {
-    const { ask, keep } = await pageWorld();
-    const { json } = await ask(
-      `/ops/letters/${await keep({ ...fixtures.event('refund.made', {}), payload: [] })}`,
-    );
-    expect(json.diagnosis).toEqual([
+    const world = await pageWorld();
+    const id = await world.keep({ ...fixtures.event('refund.made', {}), payload: [] });
+    expect(await diagnosisOf(id, world)).toEqual([
       'It is authentic, but it does not have the documented shape at payload. Its id is the digest of its bytes.',
       'Apply its effect by hand and discard it, or update payment-webhooks to a version that accepts it.',
       'A replay would leave it here: it still does not match at payload.',
@@ -244,32 +224,18 @@ describe('the diagnosis', () => {
   });
 
   describe('of what was kept by an earlier deployment says what the one of today would do', () => {
-    const refund = fixtures.event('refund.made', { refund: { id: 'r-1' } });
-    const today = async (receiver: ReceiverOptions) => {
-      const deadLetters = memoryDeadLetters();
-      const id = await (await pageWorld({ receiver: { deadLetters } })).keep(refund);
-      const { ask } = await pageWorld({ receiver: { deadLetters, ...receiver } as ReceiverOptions });
-      return (await ask(`/ops/letters/${id}`)).json.diagnosis.slice(1);
-    };
-    const throwing = {
-      '~standard': {
-        version: 1,
-        vendor: 'test',
-        validate: () => {
-          throw new Error('broken');
-        },
-      },
-    } as const;
+    const throwing = { '~standard': { version: 1, vendor: 'test', validate: down } } as const;
+    const notConfigured = /^The private key that signed it is not configured \(key ID [\da-f]{12}\)\.$/;
 
     test.each<[string, ReceiverOptions, readonly string[]]>([
       [
         'it is declared and has a handler',
-        { events: { 'refund.made': z.looseObject({}) }, handlers: { '*': () => {} } },
+        { events: REFUNDS, handlers: { '*': () => {} } },
         ['refund.made has a handler now.', 'A replay would run its handlers now.'],
       ],
       [
         'it is declared without a handler',
-        { events: { 'refund.made': z.looseObject({}) } },
+        { events: REFUNDS },
         [
           'Register a handler for refund.made, or check the option sandbox.',
           'A replay would leave it here: no handler matches it.',
@@ -279,9 +245,7 @@ describe('the diagnosis', () => {
         'its key is not configured',
         { privateKey: 'pri_another_key_of_the_account' },
         [
-          expect.stringMatching(
-            /^The private key that signed it is not configured \(key ID [\da-f]{12}\)\.$/,
-          ),
+          expect.stringMatching(notConfigured),
           'If that key has leaked, the event may be forged: discard it. After a rotation, replay it on the command line with --keys any.',
         ] as string[],
       ],
@@ -293,17 +257,18 @@ describe('the diagnosis', () => {
           'A replay would leave it here.',
         ],
       ],
-    ])('where %s', async (_, receiver, sentences) => {
-      expect(await today(receiver)).toEqual(sentences);
+    ])('where %s', async (_, today, sentences) => {
+      const world = await pageWorld({ receiver: { deadLetters: await keptRefunds('r-1'), ...today } });
+      const [letter] = await lettersOf(world.hooks);
+      expect((await diagnosisOf(letter?.id, world)).slice(1)).toEqual(sentences);
     });
   });
 
   test('of a conflict says that it is never replayed', async () => {
-    const { ask, keep, hooks } = await pageWorld({ receiver: { handlers: { '*': () => {} } } });
-    const paid = fixtures.transactionPaid();
-    expect((await hooks.receive(receivable(paid))).status).toBe(200);
-    const other = { ...paid, payload: { ...paid.payload, more: 1 } };
-    expect((await ask(`/ops/letters/${await keep(other)}`)).json.diagnosis).toEqual([
+    const world = await pageWorld({ receiver: { handlers: { '*': () => {} } } });
+    expect((await world.hooks.receive(receivable(paid))).status).toBe(200);
+    const id = await world.keep({ ...paid, payload: { ...paid.payload, more: 1 } });
+    expect(await diagnosisOf(id, world)).toEqual([
       'An event with the same id but different bytes was processed first.',
       expect.stringMatching(/^A replay never runs it/),
     ]);
@@ -312,24 +277,18 @@ describe('the diagnosis', () => {
   test('of an event that the journal has, tried twice, in a receiver that is busy', async () => {
     const door = gate();
     let runs = 0;
-    const { ask, hooks } = await pageWorld({
-      receiver: {
-        ...{ journal: true, maxInFlight: 1 },
-        handlers: {
-          '*': async () => {
-            runs += 1;
-            if (runs === 1) throw new Error('at first');
-            await door.opened;
-          },
-        },
-      },
-    });
+    const handler = () => {
+      runs += 1;
+      return runs === 1 ? down() : door.opened;
+    };
+    const receiver = { journal: true, maxInFlight: 1, handlers: { '*': handler } };
+    const world = await pageWorld({ receiver });
     const sent = receivable();
-    await hooks.receive(sent);
-    const retried = hooks.receive(sent);
+    await world.hooks.receive(sent);
+    const retried = world.hooks.receive(sent);
     await until(() => runs === 2);
-    const [letter] = await lettersOf(hooks);
-    expect((await ask(`/ops/letters/${letter?.id}`)).json.diagnosis).toEqual([
+    const [letter] = await lettersOf(world.hooks);
+    expect(await diagnosisOf(letter?.id, world)).toEqual([
       'The journal kept it before its handlers ran. They are still running, or their process has died.',
       'It was tried 2 times.',
       'The receiver is busy, so it is unknown what a replay would do now.',
@@ -339,40 +298,25 @@ describe('the diagnosis', () => {
   });
 
   test('says that the receiver is shutting down', async () => {
-    const { ask, keep, hooks } = await pageWorld();
-    const id = await keep();
-    await hooks.close();
-    expect((await ask(`/ops/letters/${id}`)).json.diagnosis.at(-1)).toMatch(/^The receiver is shutting down/);
+    const world = await pageWorld();
+    const id = await world.keep();
+    await world.hooks.close();
+    expect((await diagnosisOf(id, world)).at(-1)).toMatch(/^The receiver is shutting down/);
   });
 });
 
-/** The text of a request that may be left in the middle. */
-function postOf(path: string, body: string): string {
-  const headers = [
-    ...['Host: localhost', 'Authorization: Bearer good', 'Connection: close'],
-    ...['Content-Type: application/json', `Content-Length: ${body.length}`],
-  ];
-  return [`POST ${path} HTTP/1.1`, ...headers, '', body].join('\r\n');
-}
-
 describe('a replay', () => {
   test('streams progress and ends with the report, and is logged with the user', async () => {
-    const deadLetters = memoryDeadLetters();
-    const before = await pageWorld({ receiver: { deadLetters } });
-    for (const id of ['a', 'b', 'c'])
-      await before.keep({ ...fixtures.event('refund.made', { refund: { id } }), id });
+    const deadLetters = await keptRefunds('a', 'b', 'c');
     const ran: string[] = [];
-    const events = { 'refund.made': z.looseObject({}) };
     const handlers = { '*': ({ id }: { id: string }) => void ran.push(id) };
-    const { ask, log, hooks } = await pageWorld({ receiver: { deadLetters, events, handlers } });
+    const { ask, log, hooks } = await pageWorld({ receiver: { deadLetters, events: REFUNDS, handlers } });
     const dry = await ask('/ops/replay', { body: { event: 'refund.*', dryRun: true } });
     expect(linesOf(dry).at(-1)).toMatchObject({ report: { dryRun: true, processed: 3 } });
     expect([ran, log.lines]).toEqual([[], []]);
     const answer = await ask('/ops/replay', { body: { since: '1d', concurrency: 2 } });
-    expect([answer.status, answer.headers['content-type']]).toEqual([
-      200,
-      'application/x-ndjson; charset=utf-8',
-    ]);
+    const type = 'application/x-ndjson; charset=utf-8';
+    expect(answer).toMatchObject({ status: 200, headers: { 'content-type': type } });
     const lines = linesOf(answer);
     expect(lines.at(-2)).toEqual({ progress: { done: 3, total: 3, processed: 3, failed: 0 } });
     expect(lines.at(-1)).toMatchObject({
@@ -384,18 +328,10 @@ describe('a replay', () => {
   });
 
   test('says how far it is while one letter takes long, also right after another line', async () => {
-    const deadLetters = memoryDeadLetters();
-    const before = await pageWorld({ receiver: { deadLetters } });
-    for (const id of ['a', 'b', 'c'])
-      await before.keep({ ...fixtures.event('refund.made', { refund: { id } }), id });
+    const deadLetters = await keptRefunds('a', 'b', 'c');
     const door = gate();
-    const { port } = await pageWorld({
-      receiver: {
-        deadLetters,
-        events: { 'refund.made': z.looseObject({}) },
-        handlers: { '*': ({ id }: { id: string }) => (id === 'c' ? door.opened : undefined) },
-      },
-    });
+    const handlers = { '*': ({ id }: { id: string }) => (id === 'c' ? door.opened : undefined) };
+    const { port } = await pageWorld({ receiver: { deadLetters, events: REFUNDS, handlers } });
     const socket = await openSocket(port);
     socket.write(postOf('/ops/replay', '{}'));
     await socket.until(/"done":1,/);
@@ -407,26 +343,16 @@ describe('a replay', () => {
   });
 
   test('does not begin when its client has left', async () => {
-    const left = gate();
-    const asked = gate();
-    const deadLetters = memoryDeadLetters();
-    await (await pageWorld({ receiver: { deadLetters } })).keep();
+    const [left, asked] = [gate(), gate()];
+    const authorize = async () => {
+      asked.open();
+      await left.opened;
+      return USER;
+    };
     const { port, hooks, log } = await pageWorld({
-      page: {
-        authorize: async () => {
-          asked.open();
-          await left.opened;
-          return USER;
-        },
-      },
-      receiver: { deadLetters, events: { 'refund.made': z.looseObject({}) }, handlers: { '*': () => {} } },
-      before: [
-        express.json(),
-        (_req, res, next) => {
-          res.on('close', () => left.open());
-          next();
-        },
-      ],
+      page: { authorize },
+      receiver: { deadLetters: await keptRefunds('a'), events: REFUNDS, handlers: { '*': () => {} } },
+      before: [express.json(), (_req, res, next) => void next(res.once('close', left.open) && undefined)],
     });
     const socket = await openSocket(port);
     socket.write(postOf('/ops/replay', '{}'));
@@ -446,21 +372,6 @@ describe('a replay', () => {
       expect([status, json?.code]).toEqual([400, 'MALFORMED']);
       expect(log.lines.filter(({ msg }) => msg === 'letters replayed')).toEqual([]);
     }
-  });
-
-  test.each<[object, RegExp]>([
-    [{ evnt: 'refund.*' }, /Unknown option "evnt"\. Did you mean "event"\?/],
-    [{ reason: null }, /reason is null/],
-    [{ concurrency: 1e9 }, /concurrency is 1000000000\. Give a whole number from 1 to 100/],
-    [{ dryRun: 'yes' }, /dryRun is "yes"/],
-    [{ signal: {} }, /Unknown option "signal"/],
-    [{ discarded: true }, /Unknown option "discarded"/],
-  ])('with %j is refused before anything runs', async (body, message) => {
-    const { ask, keep, hooks } = await pageWorld();
-    await keep();
-    const { status, json } = await ask('/ops/replay', { body });
-    expect([status, json]).toEqual([422, { message: expect.stringMatching(message), code: 'INVALID' }]);
-    expect(await lettersOf(hooks)).toHaveLength(1);
   });
 });
 
@@ -515,56 +426,25 @@ describe('discarding', () => {
       await keep(fixtures.event('test.made', { n: 2 }));
       return real();
     };
-    expect((await ask('/ops/discard', { body: { event: '*', because: 'test data' } })).json).toEqual({
-      discarded: 1,
-    });
-    expect(await lettersOf(hooks)).toHaveLength(1);
-  });
-
-  test.each<[object, RegExp]>([
-    [
-      { because: 'test data' },
-      /^Say which letters to discard: id, reason, event, eventId, keyId, since\. To discard all, send event: "\*"\.$/,
-    ],
-    [{ event: '*' }, /^because is undefined/],
-    [{ event: '*', because: ' ' }, /^because is blank/],
-    [{ event: '*', because: 'x', by: 'eve' }, /Unknown option "by"/],
-    [{ event: '*', because: 'x', expect: 1 }, /Unknown option "expect"/],
-    [{ id: '', because: 'x' }, /^id is ""/],
-  ])('with %j is refused', async (body, message) => {
-    const { ask, keep, hooks } = await pageWorld();
-    await keep();
-    const { status, json } = await ask('/ops/discard', { body });
-    expect([status, json]).toEqual([422, { message: expect.stringMatching(message), code: 'INVALID' }]);
-    expect(await lettersOf(hooks)).toHaveLength(1);
+    const { json } = await ask('/ops/discard', { body: { event: '*', because: 'test data' } });
+    expect([json, (await lettersOf(hooks)).length]).toEqual([{ discarded: 1 }, 1]);
   });
 });
 
-describe('a store that is down', () => {
-  test('is answered 503, without what it said', async () => {
-    const deadLetters = faultyDeadLetters();
-    const { ask, keep } = await pageWorld({ receiver: { deadLetters, storeTimeout: 50 } });
-    const id = await keep();
-    for (const fault of [rejects, hangs]) {
-      deadLetters.faults.list = fault;
-      deadLetters.faults.count = fault;
-      for (const path of ['letters', 'summary', `letters/${id}`]) {
-        const { status, json } = await ask(`/ops/${path}`);
-        expect([path, status, json]).toEqual([
-          path,
-          503,
-          {
-            message: expect.stringMatching(/^The dead-letter store did not answer/),
-            code: 'STORE_UNAVAILABLE',
-          },
-        ]);
-      }
-      const replay = await ask('/ops/replay', { body: {} });
-      expect(linesOf(replay)).toEqual([
-        { error: { message: expect.any(String), code: 'STORE_UNAVAILABLE' } },
-      ]);
+test('a store that is down is answered 503, without what it said', async () => {
+  const deadLetters = faultyDeadLetters();
+  const { ask, keep } = await pageWorld({ receiver: { deadLetters, storeTimeout: 50 } });
+  const id = await keep();
+  const message = expect.stringMatching(/^The dead-letter store did not answer/);
+  for (const fault of [rejects, hangs]) {
+    Object.assign(deadLetters.faults, { list: fault, count: fault });
+    for (const path of ['letters', 'summary', `letters/${id}`]) {
+      const { status, json } = await ask(`/ops/${path}`);
+      expect([path, status, json]).toEqual([path, 503, { message, code: 'STORE_UNAVAILABLE' }]);
     }
-  });
+    const error = { message: expect.any(String), code: 'STORE_UNAVAILABLE' };
+    expect(linesOf(await ask('/ops/replay', { body: {} }))).toEqual([{ error }]);
+  }
 });
 
 test('the log is that of the receiver unless the page has one, or of the request', async () => {
@@ -576,21 +456,11 @@ test('the log is that of the receiver unless the page has one, or of the request
   expect([log.lines, own.lines]).toEqual([[], [expect.objectContaining({ msg: 'letter revealed' })]]);
 
   const ofRequest = captureLog();
-  const deadLetters = memoryDeadLetters();
-  const kept = await (await pageWorld({ receiver: { deadLetters } })).keep();
-  const { ask: askLogged } = await pageWorld({
-    receiver: { deadLetters, logger: undefined },
+  const logged = await pageWorld({
+    receiver: { deadLetters: await keptRefunds('a'), logger: undefined },
     before: [(req, _res, next) => void next(Object.assign(req, { log: ofRequest.logger }) && undefined)],
   });
-  await askLogged(`/ops/letters/${kept}/reveal`, { body: {} });
+  const [letter] = await lettersOf(logged.hooks);
+  await logged.ask(`/ops/letters/${letter?.id}/reveal`, { body: {} });
   expect(ofRequest.lines).toEqual([expect.objectContaining({ msg: 'letter revealed', user: USER })]);
 });
-
-function bound<Store extends object>(store: Store): Store {
-  const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(store)) as (keyof Store)[];
-  return Object.fromEntries(
-    methods
-      .filter((name) => name !== 'constructor')
-      .map((name) => [name, (store[name] as () => void).bind(store)]),
-  ) as Store;
-}

@@ -48,18 +48,14 @@ describe.each(['memory', 'postgres', 'redis'] as const)('over a store in %s', (n
     await keep();
     log.text.length = 0;
     const id = text.startsWith('%') ? text : encodeURIComponent(text);
-    for (const [path, given] of [
-      [`/ops/letters/${id}`, {}],
-      [`/ops/letters/${id}/reveal`, { body: {} }],
-    ] as const)
-      expect([400, 404, 422]).toContain((await ask(path, given)).status);
+    const answers = [await ask(`/ops/letters/${id}`), await ask(`/ops/letters/${id}/reveal`, { body: {} })];
+    for (const { status } of answers) expect([400, 404, 422]).toContain(status);
     for (const filter of [`id=${id}`, `eventId=${id}`]) {
-      const { status, json } = await ask(`/ops/letters?${filter}`);
-      expect([status, json.letters ?? []]).toEqual([expect.any(Number), []]);
+      const { json } = await ask(`/ops/letters?${filter}`);
+      expect(json.letters ?? []).toEqual([]);
     }
-    const discard = { id: text, because: 'test data' };
-    const { status, json } = await ask('/ops/discard', { body: discard });
-    expect([status, json.discarded ?? 0]).toEqual([expect.any(Number), 0]);
+    const { json } = await ask('/ops/discard', { body: { id: text, because: 'test data' } });
+    expect(json.discarded ?? 0).toBe(0);
     // The store did not fail, and nobody was called to look after it.
     expect(log.lines.filter(({ level }) => Number(level) > 30)).toEqual([]);
   });
@@ -68,8 +64,8 @@ describe.each(['memory', 'postgres', 'redis'] as const)('over a store in %s', (n
     const { ask, keep, log } = await pageWorld({ receiver: { deadLetters } });
     const body = { id: await keep(), because: `test${NUL}data` };
     log.text.length = 0;
-    const { status, json } = await ask('/ops/discard', { body });
-    expect([status, json.message]).toEqual([422, expect.stringMatching(/^because /)]);
+    const refusal = { status: 422, json: { message: expect.stringMatching(/^because /) } };
+    expect(await ask('/ops/discard', { body })).toMatchObject(refusal);
     expect(log.text).toEqual([]);
   });
 
@@ -91,9 +87,8 @@ describe.each(['memory', 'postgres', 'redis'] as const)('over a store in %s', (n
     const { ask, hooks } = await pageWorld({ receiver: { deadLetters } });
     expect((await ask(`/ops/letters/${id}`)).status).toBe(404);
     expect((await ask(`/ops/letters/${id}/reveal`, { body: {} })).status).toBe(404);
-    expect((await ask('/ops/discard', { body: { id, because: 'test data' } })).json).toEqual({
-      discarded: 0,
-    });
+    const { json } = await ask('/ops/discard', { body: { id, because: 'test data' } });
+    expect(json).toEqual({ discarded: 0 });
     expect(await hooks.deadLetters?.read(id)).toEqual({ status: 'gone' });
     expect(await hooks.deadLetters?.discard(id, { by: 'eve', because: 'test data' })).toBe(false);
     expect(await hooks.deadLetters?.replay({ id })).toMatchObject({ processed: 0, events: [] });

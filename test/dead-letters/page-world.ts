@@ -1,10 +1,19 @@
 // An app with a receiver and its dead-letter page, asked over real HTTP with any header and any path.
-import http, { type IncomingHttpHeaders, type OutgoingHttpHeaders, type RequestListener } from 'node:http';
+import { once } from 'node:events';
+import http, { type IncomingHttpHeaders, type IncomingMessage, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text as readText } from 'node:stream/consumers';
 import { afterEach } from '@jest/globals';
 import express, { type Request, type RequestHandler } from 'express';
-import { memoryDeadLetters, type Receiver, type ReceiverOptions, receiver } from 'payment-webhooks';
+import {
+  type DeadLetterStore,
+  memoryDeadLetters,
+  type Receiver,
+  type ReceiverOptions,
+  receiver,
+} from 'payment-webhooks';
 import { type DeadLetterPageOptions, deadLetterPage } from 'payment-webhooks/ops';
+import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { type CapturedLog, captureLog } from '../setup/captured-log.js';
 import { KEY, receivable } from '../setup/delivery.js';
@@ -20,7 +29,8 @@ export interface PageAnswer {
 
 export interface Ask {
   readonly method?: string;
-  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+  /** One that is to be left out is given as an empty text. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** An object is sent as JSON. */
   readonly body?: object | string | Buffer;
 }
@@ -89,66 +99,59 @@ export async function pageWorld({
   };
   const port = await listen(app?.(router) ?? mounted());
   const keep = async (event: object = fixtures.event('refund.made', { refund: { id: 'r-1' } })) => {
-    const known = new Set((await lettersOf(hooks)).map(({ id }) => id));
+    const before = (await lettersOf(hooks)).length;
     await hooks.receive(receivable(event));
-    const fresh = (await lettersOf(hooks)).find(({ id }) => !known.has(id));
-    if (!fresh) throw new Error('nothing was kept');
-    return fresh.id;
+    const { id } = (await lettersOf(hooks))[before] ?? {};
+    if (id === undefined) throw new Error('nothing was kept');
+    return id;
   };
   return { hooks, log, port, keep, ask: (path, ask) => send(port, path, ask) };
 }
 
-export function send(
-  port: number,
-  path: string,
-  { method, headers = {}, body }: Ask = {},
-): Promise<PageAnswer> {
-  const isJson = typeof body === 'object' && !Buffer.isBuffer(body);
-  const bytes = isJson ? JSON.stringify(body) : body;
+export async function send(port: number, path: string, ask: Ask = {}): Promise<PageAnswer> {
+  const { method, headers, body } = ask;
+  const isObject = typeof body === 'object' && !Buffer.isBuffer(body);
+  const bytes = isObject ? JSON.stringify(body) : body;
   const sent = {
     ...SIGNED_IN,
-    ...(isJson && { 'content-type': 'application/json' }),
+    ...(isObject && { 'content-type': 'application/json' }),
     ...(bytes !== undefined && { 'content-length': String(Buffer.byteLength(bytes)) }),
     ...headers,
   };
-  return new Promise((resolve, reject) => {
-    const options = {
-      port,
-      path,
-      method: method ?? (body === undefined ? 'GET' : 'POST'),
-      agent: false as const,
-    };
-    const request = http.request(
-      { ...options, headers: withoutEmpty(sent) as OutgoingHttpHeaders },
-      (response) => {
-        const chunks: Buffer[] = [];
-        response.on('data', (chunk: Buffer) => chunks.push(chunk));
-        response.on('error', reject);
-        response.on('end', () => {
-          const text = Buffer.concat(chunks).toString();
-          const json =
-            /json;/.test(response.headers['content-type'] ?? '') &&
-            !/ndjson/.test(response.headers['content-type'] ?? '');
-          resolve({
-            status: response.statusCode ?? 0,
-            headers: response.headers,
-            text,
-            json: json && text !== '' ? JSON.parse(text) : undefined,
-          });
-        });
-      },
-    );
-    request.on('error', reject);
-    request.end(bytes);
+  const request = http.request({
+    ...{ port, path, method: method ?? (body === undefined ? 'GET' : 'POST'), agent: false },
+    headers: Object.fromEntries(Object.entries(sent).filter(([, value]) => value !== '')),
   });
+  // A refused body may still be on its way when the answer is there.
+  request.on('error', () => {});
+  request.end(bytes);
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  const text = await readText(response);
+  const isJson = /\/json;/.test(response.headers['content-type'] ?? '');
+  const json = isJson && text !== '' ? JSON.parse(text) : undefined;
+  return { status: response.statusCode ?? 0, headers: response.headers, text, json };
 }
 
-/** A header that is to be left out is given as an empty text. */
-function withoutEmpty(
-  headers: Record<string, string | readonly string[]>,
-): Record<string, string | readonly string[]> {
-  return Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== ''));
+/** The text of a request that is written to a bare socket. */
+export function postOf(path: string, body: string, length = body.length): string {
+  const headers = [
+    ...['Host: localhost', 'Authorization: Bearer good', 'Connection: close'],
+    ...['Content-Type: application/json', `Content-Length: ${length}`],
+  ];
+  return [`POST ${path} HTTP/1.1`, ...headers, '', body].join('\r\n');
 }
+
+/** A store with the letters of these refunds, which an earlier deployment had not declared. */
+export async function keptRefunds(...ids: readonly string[]): Promise<DeadLetterStore> {
+  const deadLetters = memoryDeadLetters();
+  const hooks = receiver({ privateKey: KEY, logger: false, deadLetters });
+  for (const id of ids)
+    await hooks.receive(receivable({ ...fixtures.event('refund.made', { refund: { id } }), id }));
+  return deadLetters;
+}
+
+/** The events of a deployment that declares them. */
+export const REFUNDS = { 'refund.made': z.looseObject({}) };
 
 /** The lines of an NDJSON answer. */
 export function linesOf({ text }: PageAnswer): Record<string, never>[] {
