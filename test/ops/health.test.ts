@@ -1,9 +1,9 @@
 // The health of a receiver, asked over HTTP as a monitor would.
 import { readFileSync } from 'node:fs';
-import { createServer, type IncomingHttpHeaders, request, type Server } from 'node:http';
-import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
+import type { RequestListener } from 'node:http';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, jest, test } from '@jest/globals';
 import express from 'express';
 import express4 from 'express4';
 import { fastify } from 'fastify';
@@ -20,70 +20,41 @@ import { type HealthCheck, type HealthOptions, type HealthReport, health } from 
 import { postgresDeadLetters, postgresStore } from 'payment-webhooks/stores/postgres';
 import { Pool } from 'pg';
 import { fixtures } from '../../src/fixtures/fixture.js';
+import { listen, send } from '../dead-letters/page-world.js';
 import { captureLog } from '../setup/captured-log.js';
-import { delivery, KEY } from '../setup/delivery.js';
+import { KEY, receivable } from '../setup/delivery.js';
 import { faultyDeadLetters } from '../setup/faulty-dead-letters.js';
 import { hangs, rejects } from '../setup/faulty-store.js';
 import { ROOT } from '../setup/shell.js';
 import { gate, until } from '../setup/waiting.js';
 
-const servers: Server[] = [];
-
-afterEach(async () => {
-  for (const server of servers.splice(0)) {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  }
-});
-
-interface Asked {
-  readonly status: number;
-  readonly headers: IncomingHttpHeaders;
-  readonly text: string;
-  readonly report: HealthReport;
-  check(name: HealthCheck['name']): HealthCheck | undefined;
-}
-
-async function serve(app: Parameters<typeof createServer>[1]): Promise<(method?: string) => Promise<Asked>> {
-  const server = createServer(app);
-  servers.push(server);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  return (method = 'GET') =>
-    new Promise((resolve, reject) => {
-      const asking = request({ port, host: '127.0.0.1', path: '/healthz', method, agent: false }, (res) => {
-        const chunks: Buffer[] = [];
-        res.on('data', (chunk) => chunks.push(chunk));
-        res.on('end', () => {
-          const text = Buffer.concat(chunks).toString();
-          const report: HealthReport = text === '' ? { checks: [] } : JSON.parse(text);
-          const check = (name: string) => report.checks.find((one) => one.name === name);
-          resolve({ status: res.statusCode ?? 0, headers: res.headers, text, report, check });
-        });
-      });
-      asking.on('error', reject);
-      asking.end();
-    });
+/** Asks the health of an app, as a monitor would. */
+async function serve(app: RequestListener) {
+  const port = await listen(app);
+  return async (method = 'GET') => {
+    const answer = await send(port, '/healthz', { method });
+    const report: HealthReport = answer.json ?? { checks: [] };
+    const check = (name: HealthCheck['name']) => report.checks.find((one) => one.name === name);
+    return { ...answer, report, check };
+  };
 }
 
 /** Each question waits until the answer before it is no longer used, so that a test sees what it has just changed. */
 async function start(options: ReceiverOptions = {}, rules: HealthOptions = {}) {
   const log = captureLog();
   const hooks = receiver({ privateKey: KEY, logger: log.logger, handlers: { '*': () => {} }, ...options });
-  const send = await serve(health(hooks, { cache: 1, ...rules }));
-  const ask = async (...how: Parameters<typeof send>) => {
+  const askNow = await serve(health(hooks, { cache: 1, ...rules }));
+  const ask = async (method?: string) => {
     const from = performance.now();
     await until(() => performance.now() > from + 1);
-    return send(...how);
+    return askNow(method);
   };
-  const post = (event: object = fixtures.transactionPaid(), key = KEY) => {
-    const { body: rawBody, headers } = delivery(event, key);
-    return hooks.receive({ rawBody, headers });
-  };
+  const post = (event?: object, key = KEY) => hooks.receive(receivable(event, key));
   return { hooks, ask, post, log };
 }
 
 const unknown = (name: string) => fixtures.event(name, {});
+const failing = ({ checks }: HealthReport) => checks.filter(({ ok }) => !ok).map(({ name }) => name);
 
 describe('the answer', () => {
   test.each([
@@ -100,14 +71,15 @@ describe('the answer', () => {
       'cache-control': 'no-store',
       'x-content-type-options': 'nosniff',
     });
+    const well = { ok: true, threshold: null, advice: 'Nothing to do.' };
     expect(report).toEqual({
       status: 'ok',
       lastDelivery: null,
       checks: [
-        { name: 'closing', ok: true, value: false, threshold: null, advice: 'Nothing to do.' },
-        { name: 'silence', ok: true, value: 0, threshold: null, advice: 'Nothing to do.' },
-        { name: 'refused', ok: true, value: null, threshold: null, advice: 'Nothing to do.' },
-        { name: 'store', ok: true, value: 'reachable', threshold: null, advice: 'Nothing to do.' },
+        { ...well, name: 'closing', value: false },
+        { ...well, name: 'silence', value: 0 },
+        { ...well, name: 'refused', value: null },
+        { ...well, name: 'store', value: 'reachable' },
       ],
     });
   });
@@ -153,7 +125,7 @@ describe('silence', () => {
   test('is not ended by a delivery that nobody signed', async () => {
     const { ask, post } = await start({}, { silence: '20ms' });
     await until(async () => (await ask()).status === 503);
-    await post(fixtures.transactionPaid(), 'pri_other');
+    await post(undefined, 'pri_other');
     const { status, report } = await ask();
     expect([status, report.lastDelivery]).toEqual([503, null]);
   });
@@ -168,24 +140,21 @@ describe('silence', () => {
 describe('the share of deliveries answered 401', () => {
   test('fails above the threshold, once there are twenty deliveries', async () => {
     const { ask, post } = await start({}, { refused: 0.5 });
-    const { hooks } = await start();
-    const { body: rawBody } = delivery();
     for (let index = 0; index < 8; index += 1) await post();
-    for (let index = 0; index < 11; index += 1) await post(fixtures.transactionPaid(), 'pri_other');
+    for (let index = 0; index < 11; index += 1) await post(undefined, 'pri_other');
     const few = await ask();
     expect([few.status, few.check('refused')?.value]).toEqual([200, 0.579]);
-    await post(fixtures.transactionPaid(), 'pri_other');
+    await post(undefined, 'pri_other');
     const many = await ask();
     expect([many.status, many.check('refused')]).toMatchObject([503, { ok: false, value: 0.6 }]);
     expect(many.check('refused')?.advice).toContain('private key');
     for (let index = 0; index < 4; index += 1) await post();
     expect((await ask()).check('refused')).toMatchObject({ ok: true, value: 0.5 });
-    await hooks.receive({ rawBody, headers: {} });
   });
 
   test('forgets what is older than the window', async () => {
     const { ask, post } = await start({}, { refused: 0.5, window: '300ms' });
-    for (let index = 0; index < 20; index += 1) await post(fixtures.transactionPaid(), 'pri_other');
+    for (let index = 0; index < 20; index += 1) await post(undefined, 'pri_other');
     expect((await ask()).status).toBe(503);
     await until(async () => (await ask()).status === 200);
     expect((await ask()).check('refused')).toMatchObject({ value: null });
@@ -193,7 +162,7 @@ describe('the share of deliveries answered 401', () => {
 
   test('counts a signature that is missing, and no other refusal', async () => {
     const { hooks, ask, post } = await start();
-    const { body: rawBody, headers } = delivery('not json');
+    const { rawBody, headers } = receivable('not json');
     await hooks.receive({ rawBody, headers: {} });
     expect((await ask()).check('refused')?.value).toBe(1);
     expect((await hooks.receive({ rawBody, headers })).status).toBe(400);
@@ -239,24 +208,20 @@ describe('dead letters', () => {
 });
 
 describe('a store', () => {
-  const pinging = (ping: () => unknown): IdempotencyStore => ({
-    scope: 'shared',
-    ping,
-    claim: (key, asked) => memory.claim(key, asked),
-  });
   const memory = memoryStore();
+  const claim: IdempotencyStore['claim'] = (key, asked) => memory.claim(key, asked);
+  const pinging = (ping: () => unknown) => ({ scope: 'shared' as const, ping, claim });
+
+  const fails = () => {
+    throw new Error('secret');
+  };
 
   test.each<[string, () => unknown]>([
-    ['rejects', () => Promise.reject(new Error('secret'))],
-    [
-      'throws',
-      () => {
-        throw new Error('secret');
-      },
-    ],
+    ['rejects', async () => fails()],
+    ['throws', fails],
     ['hangs', () => new Promise(() => {})],
   ])('that %s fails, until it answers', async (_, ping) => {
-    const store = { ...pinging(ping) };
+    const store = pinging(ping);
     const { ask, log } = await start({ store, storeTimeout: 30 }, { timeout: 40 });
     const { status, text, check } = await ask();
     expect([status, check('store')]).toMatchObject([503, { ok: false, value: 'unreachable' }]);
@@ -280,29 +245,20 @@ describe('a store', () => {
   });
 
   test('is asked once, however often somebody asks for health', async () => {
-    let pings = 0;
-    const store = pinging(() => {
-      pings += 1;
-    });
+    const ping = jest.fn();
     const deadLetters = faultyDeadLetters();
-    const { ask } = await start({ store, deadLetters }, { cache: 60_000 });
+    const { ask } = await start({ store: pinging(ping), deadLetters }, { cache: 60_000 });
     for (let index = 0; index < 5; index += 1) await Promise.all([ask(), ask(), ask()]);
-    expect([pings, deadLetters.calls]).toEqual([1, ['list']]);
+    expect([ping.mock.calls.length, deadLetters.calls]).toEqual([1, ['list']]);
   });
 
   test('without ping() is unknown, and claims nothing', async () => {
-    const claimed: string[] = [];
-    const store: IdempotencyStore = {
-      claim: (key, asked) => {
-        claimed.push(key);
-        return memory.claim(key, asked);
-      },
-    };
-    const { ask } = await start({ store });
+    const claimed = jest.fn(claim);
+    const { ask } = await start({ store: { claim: claimed } });
     const { status, check } = await ask();
     expect([status, check('store')]).toMatchObject([200, { ok: true, value: 'unknown' }]);
     expect(check('store')?.advice).toContain('ping()');
-    expect(claimed).toEqual([]);
+    expect(claimed).not.toHaveBeenCalled();
   });
 
   test('that a receiver does not have cannot fail', async () => {
@@ -314,30 +270,23 @@ describe('a store', () => {
     const deadLetters: DeadLetterStore = faultyDeadLetters({ list: rejects });
     const { ask } = await start({ deadLetters }, { deadLetters: 5 });
     const { status, report } = await ask();
-    expect(status).toBe(503);
-    expect(report.checks.filter(({ ok }) => !ok).map(({ name }) => name)).toEqual([
-      'deadLetterStore',
-      'deadLetters',
-    ]);
+    expect([status, failing(report)]).toEqual([503, ['deadLetterStore', 'deadLetters']]);
   });
 });
 
 test('a receiver that closes is 503 closing at once, and its stores are not asked any more', async () => {
-  let pings = 0;
-  const ping = () => {
-    pings += 1;
-  };
-  const memory = memoryStore();
+  const ping = jest.fn();
   const work = gate();
   const { hooks, ask, post } = await start({
-    store: { ping, claim: (key, asked) => memory.claim(key, asked) },
+    store: Object.assign(memoryStore(), { ping }),
     handlers: { '*': () => work.opened },
   });
-  expect([(await ask()).status, pings]).toEqual([200, 1]);
+  expect((await ask()).status).toBe(200);
   const posted = post();
   const closed = hooks.close();
   const { status, report, check } = await ask();
-  expect([status, report.status, check('closing')?.ok, pings]).toEqual([503, 'closing', false, 1]);
+  expect([status, report.status, check('closing')?.ok]).toEqual([503, 'closing', false]);
+  expect(ping).toHaveBeenCalledTimes(1);
   work.open();
   await Promise.all([posted, closed]);
   expect((await ask()).report.status).toBe('closing');
@@ -401,36 +350,25 @@ describe('in Fastify', () => {
     });
     const address = await app.listen({ port: 0, host: '127.0.0.1' });
     const wrong = await fetch(`${address}/wrong`, { signal: AbortSignal.timeout(3_000) });
-    expect([wrong.status, ((await wrong.json()) as { message: string }).message]).toEqual([
-      500,
-      'health() was not given the request and response of Node. In Fastify call reply.hijack(), and pass request.raw and reply.raw.',
-    ]);
+    const message =
+      'health() was not given the request and response of Node. In Fastify call reply.hijack(), and pass request.raw and reply.raw.';
+    expect([wrong.status, await wrong.json()]).toMatchObject([500, { message }]);
     const right = await fetch(`${address}/healthz`);
-    expect([right.status, ((await right.json()) as HealthReport).status]).toEqual([200, 'ok']);
+    expect([right.status, await right.json()]).toMatchObject([200, { status: 'ok' }]);
   });
 });
 
-describe('a server that takes connections and says nothing', () => {
-  test('is unreachable to a check that is answered in time', async () => {
-    const sockets = new Set<Socket>();
-    const silent = createTcpServer((socket) => void sockets.add(socket.on('error', () => {})));
-    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
-    const { port } = silent.address() as AddressInfo;
-    const pool = new Pool({ host: '127.0.0.1', port, user: 'nobody', database: 'none', max: 1 });
-    const options = {
-      store: postgresStore({ pool }),
-      deadLetters: postgresDeadLetters({ pool }),
-      storeTimeout: 300,
-    };
-    const { ask } = await start(options, { timeout: 50, cache: 60_000 });
-    const { status, report } = await ask();
-    expect(status).toBe(503);
-    expect(report.checks.filter(({ ok }) => !ok).map(({ name }) => name)).toEqual([
-      'store',
-      'deadLetterStore',
-    ]);
-    for (const socket of sockets) socket.destroy();
-    await pool.end();
-    await new Promise((resolve) => silent.close(resolve));
-  });
+test('a server that takes connections and says nothing is unreachable to a check that is answered in time', async () => {
+  const sockets = new Set<Socket>();
+  const silent = createServer((socket) => void sockets.add(socket.on('error', () => {})));
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  const { port } = silent.address() as AddressInfo;
+  const pool = new Pool({ host: '127.0.0.1', port, user: 'nobody', database: 'none', max: 1 });
+  const [store, deadLetters] = [postgresStore({ pool }), postgresDeadLetters({ pool })];
+  const { ask } = await start({ store, deadLetters, storeTimeout: 300 }, { timeout: 50, cache: 60_000 });
+  const { status, report } = await ask();
+  expect([status, failing(report)]).toEqual([503, ['store', 'deadLetterStore']]);
+  for (const socket of sockets) socket.destroy();
+  await pool.end();
+  await new Promise((resolve) => silent.close(resolve));
 });

@@ -4,9 +4,17 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { RequestHandler } from 'express';
 import { memoryDeadLetters, memoryStore, receiver } from 'payment-webhooks';
 import { deadLetterPage, health } from 'payment-webhooks/ops';
-import { z } from 'zod';
-import { fixtures } from '../../src/fixtures/fixture.js';
-import { listen, pageWorld, SIGNED_IN, send } from '../dead-letters/page-world.js';
+import {
+  type Ask,
+  keptRefunds,
+  linesOf,
+  listen,
+  pageWorld,
+  postOf,
+  REFUNDS,
+  SIGNED_IN,
+  send,
+} from '../dead-letters/page-world.js';
 import { captureLog } from '../setup/captured-log.js';
 import { KEY } from '../setup/delivery.js';
 import { openSocket } from '../setup/raw-socket.js';
@@ -30,33 +38,30 @@ const timingOut =
 
 const SLOW = { headers: { ...SIGNED_IN, 'x-slow': '1' } };
 
-describe('health() that was too slow', () => {
-  test.each(['GET', 'HEAD'])('leaves %s to the answer that was given', async (method) => {
-    const store = memoryStore();
+test.each(['GET', 'HEAD'])(
+  'health() that was too slow leaves %s to the answer that was given',
+  async (method) => {
     const reached = gate();
-    const hooks = receiver({
-      privateKey: KEY,
-      logger: false,
-      store: Object.assign(store, { ping: () => reached.opened }),
-    });
+    const store = Object.assign(memoryStore(), { ping: () => reached.opened });
+    const hooks = receiver({ privateKey: KEY, logger: false, store });
     const port = await listen(timingOut(health(hooks, { cache: 1 })));
     const first = await send(port, '/healthz', { ...SLOW, method });
     expect(first.status).toBe(503);
     reached.open();
     expect((await send(port, '/healthz')).status).toBe(200);
-  });
-});
+  },
+);
 
 describe('a page that was too slow', () => {
-  test.each([
-    ['GET', '/'],
-    ['GET', '/letters'],
-    ['PUT', '/letters'],
-    ['GET', '/letters/none'],
-    ['GET', '/nothing'],
-    ['POST', '/discard'],
-    ['POST', '/replay'],
-  ])('leaves %s %s to the answer that was given', async (method, path) => {
+  test.each<[string, string, Ask]>([
+    ['GET', '/', {}],
+    ['GET', '/letters', {}],
+    ['PUT', '/letters', {}],
+    ['GET', '/letters/none', {}],
+    ['GET', '/nothing', {}],
+    ['POST', '/discard', { body: { event: '*', because: 'test' } }],
+    ['POST', '/replay', { body: { event: '*' } }],
+  ])('leaves %s %s to the answer that was given', async (method, path, given) => {
     const reached = gate();
     const log = captureLog();
     const hooks = receiver({ privateKey: KEY, logger: log.logger, deadLetters: memoryDeadLetters() });
@@ -65,9 +70,7 @@ describe('a page that was too slow', () => {
       return 'ada';
     };
     const port = await listen(timingOut(deadLetterPage(hooks, { authorize })));
-    const body =
-      method === 'POST' ? { event: '*', ...(path === '/discard' && { because: 'test' }) } : undefined;
-    const first = await send(port, path, { ...SLOW, method, ...(body && { body }) });
+    const first = await send(port, path, { ...SLOW, ...given, method });
     expect([first.status, first.text]).toEqual([503, 'too slow']);
     reached.open();
     expect((await send(port, '/letters')).status).toBe(200);
@@ -86,34 +89,23 @@ describe('a page that was too slow', () => {
   });
 
   test('goes on with a replay whose answer other code has ended', async () => {
-    const deadLetters = memoryDeadLetters();
-    const before = await pageWorld({ receiver: { deadLetters } });
-    for (const id of ['a', 'b', 'c']) await before.keep({ ...fixtures.event('refund.made', {}), id });
-    const entered = gate();
-    const done = gate();
+    const [entered, done] = [gate(), gate()];
+    const handler = () => {
+      entered.open();
+      return done.opened;
+    };
     let end = () => {};
+    const ending: RequestHandler = (_req, res, next) => {
+      end = () => void res.end();
+      next();
+    };
+    const deadLetters = await keptRefunds('a', 'b', 'c');
     const { port, log } = await pageWorld({
-      receiver: {
-        deadLetters,
-        events: { 'refund.made': z.looseObject({}) },
-        handlers: {
-          '*': () => {
-            entered.open();
-            return done.opened;
-          },
-        },
-      },
-      before: [
-        (_req, res, next) => {
-          end = () => void res.end();
-          next();
-        },
-      ],
+      receiver: { deadLetters, events: REFUNDS, handlers: { '*': handler } },
+      before: [ending],
     });
     const socket = await openSocket(port);
-    socket.write(
-      'POST /ops/replay HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer good\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}',
-    );
+    socket.write(postOf('/ops/replay', '{}'));
     await entered.opened;
     end();
     done.open();
@@ -124,29 +116,20 @@ describe('a page that was too slow', () => {
 });
 
 describe('a replay whose response a middleware has changed', () => {
-  const events = { 'refund.made': z.looseObject({}) };
-
   test('is reported where writeHead() returns nothing', async () => {
-    const deadLetters = memoryDeadLetters();
-    await (await pageWorld({ receiver: { deadLetters } })).keep();
     const silent: RequestHandler = (_req, res, next) => {
       const writeHead = res.writeHead.bind(res) as (...given: unknown[]) => unknown;
       res.writeHead = ((...given: unknown[]) => void writeHead(...given)) as never;
       next();
     };
-    const handlers = { '*': () => {} };
-    const { ask } = await pageWorld({ receiver: { deadLetters, events, handlers }, before: [silent] });
-    const { status, text } = await ask('/ops/replay', { body: {} });
-    expect([status, JSON.parse(text.trim().split('\n').at(-1) ?? '')]).toMatchObject([
-      200,
-      { report: { processed: 1 } },
-    ]);
+    const receiver = { deadLetters: await keptRefunds('a'), events: REFUNDS, handlers: { '*': () => {} } };
+    const { ask } = await pageWorld({ receiver, before: [silent] });
+    const answer = await ask('/ops/replay', { body: {} });
+    expect([answer.status, linesOf(answer).at(-1)]).toMatchObject([200, { report: { processed: 1 } }]);
   });
 
   test('ends, and the process lives on, where write() throws', async () => {
-    const deadLetters = memoryDeadLetters();
-    const before = await pageWorld({ receiver: { deadLetters } });
-    for (const id of ['a', 'b', 'c', 'd']) await before.keep({ ...fixtures.event('refund.made', {}), id });
+    const deadLetters = await keptRefunds('a', 'b', 'c', 'd');
     const left = gate();
     const handled: string[] = [];
     const breaking: RequestHandler = (_req, res, next) => {
@@ -164,7 +147,7 @@ describe('a replay whose response a middleware has changed', () => {
       if (handled.length === 3) await left.opened;
     };
     const { ask, log } = await pageWorld({
-      receiver: { deadLetters, events, handlers: { '*': handler } },
+      receiver: { deadLetters, events: REFUNDS, handlers: { '*': handler } },
       before: [breaking],
     });
     await expect(ask('/ops/replay', { body: {} })).rejects.toMatchObject({ code: 'ECONNRESET' });
