@@ -9,18 +9,25 @@ import { deadLetterContract } from '../../src/testing/dead-letter-contract.js';
 import { type Damage, noticesEachDamage } from '../stores/damaged-source.js';
 
 const SAME = '.find(({ fingerprint }) => fingerprint === letter.fingerprint)';
-const TAKES_OVER =
-  'Object.assign(known, { reason, code, issues, headers, keyIndex, keyId, signaturePrefix, attempts });';
+const takesOver = (fields: string) => `Object.assign(known, { ${fields} });`;
+const TAKES_OVER = takesOver('reason, code, issues, headers, keyIndex, keyId, signaturePrefix, attempts');
 const ATTEMPTS = 'const attempts = Math.max(known.attempts + 1, letter.attempts);';
 const SET = 'this.#letters.set(kept.id, kept);';
 const UPDATE = 'if (letter) Object.assign(letter, change, attempts !== undefined && { attempts });';
 const PAGE = 'const page = letters.slice(0, limit);';
 const COUNT_GROUPS = 'new LetterGroups(names).add(this.#matching(query)).list()';
+const counted = (letters: string) => COUNT_GROUPS.replace('this.#matching(query)', letters);
 const REMOVED =
   "letter.fingerprint === fingerprint || letter.reason === 'failed' || letter.reason === 'unfinished',";
 const TOMBSTONE = 'this.#tombstones.set(id, { ...letter, ...NO_CONTENT, discarded });';
 const DISCARD = `this.#delete(letter);
     const discarded =`;
+const TOMBSTONES = 'for (const { id, key } of this.#tombstones.values()) if (key === kept.key)';
+const STAYS = 'if (discarded && discarded.at.getTime() > expired) break;';
+const AT = 'at: new Date(this.#now()) }';
+
+/** The statement does what it did, and before that something else. */
+const first = (more: string, statement: string) => [statement, `${more} ${statement}`] as const;
 
 /** By the beginning of the name of the case that notices. */
 const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
@@ -32,20 +39,12 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
       TAKES_OVER,
       'this.#delete(known); return this.keep({ ...letter, id: known.id, attempts });',
     ],
-    [
-      'keeps the headers of the first attempt',
-      TAKES_OVER,
-      'Object.assign(known, { reason, code, issues, attempts });',
-    ],
-    [
-      'tells the time of the latest attempt',
-      TAKES_OVER,
-      `${TAKES_OVER} Object.assign(known, { keptAt: this.#now() + 1 });`,
-    ],
+    ['keeps the headers of the first attempt', TAKES_OVER, takesOver('reason, code, issues, attempts')],
+    ['tells the time of the latest attempt', ...first('known.keptAt = this.#now() + 1;', TAKES_OVER)],
     [
       'keeps the key of the first attempt',
       TAKES_OVER,
-      'Object.assign(known, { reason, code, issues, headers, keyIndex, attempts });',
+      takesOver('reason, code, issues, headers, keyIndex, attempts'),
     ],
   ],
   'other bytes, another id': [['takes other bytes of one event for the same letter', SAME, '.at(0)']],
@@ -53,12 +52,11 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
     [
       'keeps the reason of the first attempt',
       TAKES_OVER,
-      'Object.assign(known, { code, issues, headers, keyIndex, keyId, signaturePrefix, attempts });',
+      takesOver('code, issues, headers, keyIndex, keyId, signaturePrefix, attempts'),
     ],
     [
       'keeps the issues of an attempt that had more of them',
-      TAKES_OVER,
-      'Object.assign(known, { reason, code, headers, keyIndex, keyId, signaturePrefix, attempts }, issues.length > 0 && { issues });',
+      ...first('if (issues.length === 0) issues.push(...known.issues);', TAKES_OVER),
     ],
     ['counts no attempts', ATTEMPTS, 'const attempts = letter.attempts;'],
     ['counts its own attempts alone', ATTEMPTS, 'const attempts = known.attempts + 1;'],
@@ -76,13 +74,13 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
     ],
   ],
   'bytes and headers are read as they were kept, whatever they contain': [
-    ['keeps bytes as text', SET, `kept.rawBody = Buffer.from(String(kept.rawBody)); ${SET}`],
-    ['forgets the headers', SET, `kept.headers = {}; ${SET}`],
-    ['forgets which key had signed', SET, `kept.keyIndex = 0; ${SET}`],
+    ['keeps bytes as text', ...first('kept.rawBody = Buffer.from(String(kept.rawBody));', SET)],
+    ['forgets the headers', ...first('kept.headers = {};', SET)],
+    ['forgets which key had signed', ...first('kept.keyIndex = 0;', SET)],
   ],
   'a letter is listed as it was kept, with the time of the store': [
-    ['forgets the id of the key', SET, `kept.keyId = undefined; ${SET}`],
-    ['forgets the mode', SET, `kept.sandbox = false; ${SET}`],
+    ['forgets the id of the key', ...first('kept.keyId = undefined;', SET)],
+    ['forgets the mode', ...first('kept.sandbox = false;', SET)],
     [
       'lists the bytes',
       'letters: page.map(withoutBytes), next',
@@ -101,12 +99,12 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
     [
       'forgets the attempts with an update that gives none',
       UPDATE,
-      'if (letter) Object.assign(letter, change, { attempts: attempts ?? 1 });',
+      UPDATE.replace('attempts !== undefined && ', ''),
     ],
     [
       'does not update the issues',
       UPDATE,
-      'if (letter) Object.assign(letter, change, attempts !== undefined && { attempts }, { issues: letter.issues });',
+      UPDATE.replace(', change,', ', { ...change, issues: letter.issues },'),
     ],
   ],
   'letters are listed in order of arrival across pages, even within a millisecond': [
@@ -114,17 +112,13 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
     ['orders by the id', 'one.serial - other.serial', 'one.id < other.id ? -1 : 1'],
     ['lists more than it is asked for', PAGE, 'const page = letters.slice(0, limit + 1);'],
     ['has one page', 'letters.length > limit ? String(page.at(-1)?.serial) : undefined;', 'undefined;'],
-    [
-      'begins a page where the one before it began',
-      'String(page.at(-1)?.serial)',
-      'String(page.at(0)?.serial)',
-    ],
+    ['begins a page where the one before it began', 'page.at(-1)?.serial', 'page.at(0)?.serial'],
   ],
   'removing letters between two pages skips no other letter': [
     [
       'counts pages by how many letters there were',
-      '.filter(({ serial }) => serial > Number(after));',
-      '.slice(Number(after));',
+      '.filter(({ serial }) => serial > Number(after))',
+      '.slice(Number(after))',
     ],
   ],
   'a query finds the letters that match all of its fields': [
@@ -135,11 +129,7 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
         'true',
       ],
     ),
-    [
-      'counts all letters, whatever is asked for',
-      'return this.#matching(query).length;',
-      'return this.#letters.size;',
-    ],
+    ['counts all letters, whatever is asked for', 'this.#matching(query).length', 'this.#letters.size'],
     ['has no filter for the beginning of a name', 'letter.eventName.startsWith(eventNamePrefix)', 'true'],
   ],
   'no character of a name is a wildcard, and case matters': [
@@ -155,11 +145,7 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
     ],
   ],
   'since finds letters that were kept at that time or later': [
-    [
-      'leaves out what was kept at the very time',
-      'letter.keptAt >= since.getTime()',
-      'letter.keptAt > since.getTime()',
-    ],
+    ['leaves out what was kept at the very time', 'keptAt >= since.getTime()', 'keptAt > since.getTime()'],
     ['ignores the age', 'letter.keptAt >= since.getTime()', 'true'],
   ],
   'a namespace finds its own letters': [
@@ -169,55 +155,39 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
     [
       'counts groups over all queries',
       COUNT_GROUPS,
-      'new LetterGroups(names).add(this.#matching({ namespace: query.namespace, discarded: false })).list()',
+      counted('this.#matching({ namespace: query.namespace, discarded: false })'),
     ],
     [
       'counts the same name of two reasons as one group',
       COUNT_GROUPS,
-      "new LetterGroups(names).add(this.#matching(query).map((letter) => ({ ...letter, reason: 'failed' }))).list()",
+      counted("this.#matching(query).map((letter) => ({ ...letter, reason: 'failed' }))"),
     ],
     [
       'tells the newest letter of a group, not the oldest',
       COUNT_GROUPS,
-      'new LetterGroups(names).add(this.#matching(query)).list().map((group) => ({ ...group, oldest: new Date(Math.max(...this.#matching(query).map(({ keptAt }) => keptAt))) }))',
+      `${COUNT_GROUPS}.map((group) => ({ ...group, oldest: new Date(this.#matching(query).at(-1).keptAt) }))`,
     ],
   ],
   'names beyond the limit are counted together, and the first names separately': [
+    ['tells any number of names apart', COUNT_GROUPS, COUNT_GROUPS.replace('names', '1e9')],
     [
-      'tells any number of names apart',
+      'leaves out further names',
       COUNT_GROUPS,
-      'new LetterGroups(1e9).add(this.#matching(query)).list()',
+      `${COUNT_GROUPS}.filter(({ eventName }) => eventName !== '…')`,
     ],
-    [
-      'leaves out the letters of further names',
-      COUNT_GROUPS,
-      "new LetterGroups(names).add(this.#matching(query)).list().filter(({ eventName }) => eventName !== '…')",
-    ],
-    [
-      'tells the names apart that were kept last',
-      COUNT_GROUPS,
-      'new LetterGroups(names).add(this.#matching(query).reverse()).list()',
-    ],
+    ['tells the names apart that were kept last', COUNT_GROUPS, counted('this.#matching(query).reverse()')],
   ],
   'when an event is processed': [
     ['removes nothing', 'for (const letter of done) this.#delete(letter);', ''],
     ['does not say how many it removed', 'return done.length;', 'return 0;'],
-    [
-      'removes only what has failed',
-      REMOVED,
-      "letter.reason === 'failed' || letter.reason === 'unfinished',",
-    ],
+    ['removes only what has failed', 'letter.fingerprint === fingerprint || letter.reason', 'letter.reason'],
   ],
   'letters that waited for a retry are removed, and others with other bytes stay': [
     ['removes only the same bytes', REMOVED, 'letter.fingerprint === fingerprint,'],
     ['removes every letter of the event', REMOVED, 'true,'],
   ],
   'other events keep their letters, even with the same bytes': [
-    [
-      'removes the same bytes of any event',
-      'const done = this.#of(key).filter(',
-      'const done = [...this.#letters.values()].filter(',
-    ],
+    ['removes the same bytes of any event', 'this.#of(key).filter(', '[...this.#letters.values()].filter('],
   ],
   'an event that was removed can be kept again': [
     ['keeps no event again whose letter was removed', 'else this.#ofEvents.delete(letter.key);', ''],
@@ -225,36 +195,20 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
   'a discarded letter leaves a tombstone, which says who, why and when': [
     ['leaves no tombstone', TOMBSTONE, ''],
     ['lists a discarded letter among the letters', DISCARD, 'const discarded ='],
-    [
-      'forgets who discarded a letter',
-      '{ by, because, at: new Date(this.#now()) }',
-      "{ by: '', because, at: new Date(this.#now()) }",
-    ],
-    [
-      'leaves a tombstone with the bytes',
-      'const discarded = { by, because, at: new Date(this.#now()) };',
-      'const discarded = { by, because, at: new Date(this.#now()), bytes: String(letter.rawBody) };',
-    ],
+    ['forgets who discarded a letter', `by, because, ${AT}`, `by: '', because, ${AT}`],
+    ['leaves a tombstone with the bytes', AT, `bytes: String(letter.rawBody), ${AT}`],
   ],
   'a letter is discarded once, and not removed or changed after that': [
     [
       'discards what is discarded',
-      "discard(id: string, { by, because }: Pick<Discarded, 'by' | 'because'>): boolean {\n    this.#forgetExpired();\n    const letter = this.#letters.get(id);",
-      "discard(id: string, { by, because }: Pick<Discarded, 'by' | 'because'>): boolean {\n    this.#forgetExpired();\n    const letter = this.#letters.get(id) ?? this.#tombstones.get(id);",
+      'const letter = this.#letters.get(id);\n    if (!letter) return false;',
+      'const letter = this.#letters.get(id) ?? this.#tombstones.get(id);\n    if (!letter) return false;',
     ],
     ['is true for a letter that does not exist', 'if (!letter) return false;', 'if (!letter) return true;'],
   ],
   'an event whose letter was discarded': [
-    [
-      'keeps an event under the id of its tombstone',
-      SET,
-      `const old = [...this.#tombstones.values()].find(({ key }) => key === kept.key); if (old) kept.id = old.id; ${SET}`,
-    ],
-    [
-      'deletes the tombstone of an event that is kept again',
-      SET,
-      `for (const { id, key } of this.#tombstones.values()) if (key === kept.key) this.#tombstones.delete(id); ${SET}`,
-    ],
+    ['keeps an event under the id of its tombstone', ...first(`${TOMBSTONES} kept.id = id;`, SET)],
+    ['deletes the tombstone of its event', ...first(`${TOMBSTONES} this.#tombstones.delete(id);`, SET)],
   ],
   'an expired letter is not found by any call': [
     ['keeps letters for ever', 'if (letter.keptAt > expired) break;', 'break;'],
@@ -265,19 +219,15 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
     ],
   ],
   'the retention starts when a letter is first kept': [
-    [
-      'starts the retention again with every attempt',
-      TAKES_OVER,
-      `${TAKES_OVER} Object.assign(known, { keptAt: this.#now() });`,
-    ],
+    ['starts the retention again with every attempt', ...first('known.keptAt = this.#now();', TAKES_OVER)],
   ],
   'the retention of a tombstone starts when its letter is discarded': [
     [
       'counts the retention of a tombstone from the letter',
-      'if (discarded && discarded.at.getTime() > expired) break;',
+      STAYS,
       'if (this.#tombstones.values().next().value.keptAt > expired) break;',
     ],
-    ['keeps tombstones for ever', 'if (discarded && discarded.at.getTime() > expired) break;', 'break;'],
+    ['keeps tombstones for ever', STAYS, 'break;'],
   ],
 };
 

@@ -19,18 +19,17 @@ describe('with journal: true', () => {
   test('an event is kept before its handler runs, and removed once it is processed', async () => {
     const deadLetters = faultyDeadLetters();
     const work = gate();
-    let runs = 0;
+    const started = gate();
     const handler = () => {
-      runs += 1;
+      started.open();
       expect(deadLetters.calls).toEqual(['keep']);
       return work.opened;
     };
     const endpoint = await start(handler, { deadLetters });
     const answer = endpoint.post();
-    await until(() => runs === 1);
-    expect(await lettersOf(endpoint.hooks)).toMatchObject([
-      { reason: 'unfinished', attempts: 1, code: undefined },
-    ]);
+    await started.opened;
+    const letter = { reason: 'unfinished', attempts: 1, code: undefined };
+    expect(await lettersOf(endpoint.hooks)).toMatchObject([letter]);
     work.open();
     expect(await answer).toMatchObject(processed);
     expect(await lettersOf(endpoint.hooks)).toEqual([]);
@@ -109,25 +108,14 @@ describe('with journal: true', () => {
     const work = gate();
     // A process that dies never releases its claim, and its handlers never settle.
     const dying = faultyStore({ renew: hangs, complete: hangs }, { store });
-    const first = receiver({
-      privateKey: KEY,
-      logger: false,
-      store: dying,
-      deadLetters,
-      journal: true,
-      handlers: { '*': () => work.opened },
-    });
+    const common = { privateKey: KEY, logger: false, deadLetters } as const;
+    const handlers = { '*': () => work.opened };
+    const first = receiver({ ...common, store: dying, journal: true, handlers });
     void first.receive(receivable());
     await until(() => dying.calls.includes('claim'));
     while ((await lettersOf(first)).length === 0);
     const seen: number[] = [];
-    const second = receiver({
-      privateKey: KEY,
-      logger: false,
-      store,
-      deadLetters,
-      handlers: { '*': (_event, { attempt }) => void seen.push(attempt) },
-    });
+    const second = receiver({ ...common, store }).on('*', (_, { attempt }) => void seen.push(attempt));
     expect(await second.deadLetters.replay()).toMatchObject({ inProgress: 1, processed: 0 });
     time = 30_001;
     expect(await second.deadLetters.replay()).toMatchObject({ inProgress: 0, processed: 1 });

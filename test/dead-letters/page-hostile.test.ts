@@ -128,6 +128,7 @@ describe('a body', () => {
 
   test.each<[string, number, string | Buffer, Record<string, string>]>([
     ['that is empty', 400, '', {}],
+    ['that is empty and not announced', 400, '', CHUNKED],
     ['that is not JSON', 400, '{"event":', {}],
     ['that is a list', 400, '[]', {}],
     ['that is null', 400, 'null', {}],

@@ -362,17 +362,6 @@ describe('a replay', () => {
     expect(await lettersOf(hooks)).toMatchObject([{ attempts: 1 }]);
     expect(log.lines.at(-1)).toMatchObject({ stopped: 'aborted', processed: 0 });
   });
-
-  test('with an empty body in chunks is not one of every letter, whatever parser came before', async () => {
-    for (const before of [[], [express.json()], [express.text({ type: '*/*' })]]) {
-      const { ask, keep, log } = await pageWorld({ before });
-      await keep();
-      const headers = { 'content-type': 'application/json', 'transfer-encoding': 'chunked' };
-      const { status, json } = await ask('/ops/replay', { method: 'POST', headers });
-      expect([status, json?.code]).toEqual([400, 'MALFORMED']);
-      expect(log.lines.filter(({ msg }) => msg === 'letters replayed')).toEqual([]);
-    }
-  });
 });
 
 describe('discarding', () => {
@@ -385,12 +374,10 @@ describe('discarding', () => {
     expect((await ask('/ops/discard', { body })).json).toEqual({ discarded: 0 });
     expect(await lettersOf(hooks)).toHaveLength(1);
     const { json } = await ask('/ops/letters?discarded=true');
-    expect(json.letters).toEqual([
-      expect.objectContaining({ id, discarded: { by: USER, because: 'test data', at: expect.any(String) } }),
-    ]);
-    expect(log.lines).toContainEqual(
-      expect.objectContaining({ msg: 'letters discarded', user: USER, discarded: 1 }),
-    );
+    const discarded = { by: USER, because: 'test data', at: expect.any(String) };
+    expect(json.letters).toMatchObject([{ id, discarded }]);
+    const line = { msg: 'letters discarded', user: USER, discarded: 1 };
+    expect(log.lines).toContainEqual(expect.objectContaining(line));
   });
 
   test('takes all that fit', async () => {

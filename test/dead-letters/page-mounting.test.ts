@@ -42,8 +42,11 @@ async function everyRouteWorks({ ask, keep, hooks }: PageWorld, at: string): Pro
   const discard = await ask(`${at}/discard`, { body: { id, because: 'test data' } });
   expect(discard.json).toEqual({ discarded: 1 });
   expect(await lettersOf(hooks)).toEqual([]);
-  const empty = { method: 'POST', headers: { 'content-type': 'application/json' } };
-  expect((await ask(`${at}/replay`, empty)).status).toBe(400);
+  const ofJson = { 'content-type': 'application/json' };
+  for (const sized of [{ 'content-length': '0' }, { 'transfer-encoding': 'chunked' }]) {
+    const empty = { method: 'POST', headers: { ...ofJson, ...sized } };
+    expect((await ask(`${at}/replay`, empty)).json.code).toBe('MALFORMED');
+  }
   expect((await ask(`${at}/nothing`)).status).toBe(404);
   expect((await ask(`${at}/letters`, { method: 'PUT' })).status).toBe(405);
   expect((await ask(`${at}/letters/%E0%A4%A`)).status).toBe(400);

@@ -60,26 +60,15 @@ describe.each(['memory', 'postgres', 'redis'] as const)('over a store in %s', (n
     expect(log.lines.filter(({ level }) => Number(level) > 30)).toEqual([]);
   });
 
-  when('a reason to discard with a NUL is refused with what to give', async () => {
+  const PLACES = ['x', '1e3', '-1', '0x10', "1' OR true", NUL, '9'.repeat(40)];
+  when.each(PLACES)('a place %j that no page gave is no failure of the store', async (after) => {
     const { ask, keep, log } = await pageWorld({ receiver: { deadLetters } });
-    const body = { id: await keep(), because: `test${NUL}data` };
+    await keep();
     log.text.length = 0;
-    const refusal = { status: 422, json: { message: expect.stringMatching(/^because /) } };
-    expect(await ask('/ops/discard', { body })).toMatchObject(refusal);
+    const { status } = await ask(`/ops/letters?after=${encodeURIComponent(after)}`);
+    expect([200, 422]).toContain(status);
     expect(log.text).toEqual([]);
   });
-
-  when.each(['x', '1e3', '-1', '0x10', "1' OR true", NUL, '9'.repeat(40)])(
-    'a place %j that no page gave is no failure of the store',
-    async (after) => {
-      const { ask, keep, log } = await pageWorld({ receiver: { deadLetters } });
-      await keep();
-      log.text.length = 0;
-      const { status } = await ask(`/ops/letters?after=${encodeURIComponent(after)}`);
-      expect([200, 422]).toContain(status);
-      expect(log.text).toEqual([]);
-    },
-  );
 
   when('the letters of another namespace are as if they were not there', async () => {
     const other = await pageWorld({ receiver: { deadLetters, namespace: 'other' } });

@@ -1,13 +1,13 @@
 // Dead letters in a real Redis, through both clients and on a cluster.
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { ConfigurationError, receiver, StoreError } from 'payment-webhooks';
 import { redisDeadLetters, redisStore, type SendCommand } from 'payment-webhooks/stores/redis';
 import { deadLetterContract } from 'payment-webhooks/testing';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { KEY, receivable } from '../setup/delivery.js';
-import { aLetter, keepTheLetterContract, queryOf } from '../setup/letters.js';
+import { aLetter, keepTheLetterContract, queryOf, WHY } from '../setup/letters.js';
 import { startMovingSlot } from '../setup/move-slot.js';
 import { needing } from '../setup/platform.js';
 import { clusterClients, redisClients } from '../setup/redis-clients.js';
@@ -19,6 +19,7 @@ const withRedis = needing('redis-server').describe;
 /** Every run has keys of its own, also on a server that others use. */
 const prefix = `letters:${randomBytes(6).toString('hex')}:`;
 const LETTERS = `${prefix}{dead-letters}`;
+const BUFFERS = 'ioredis, with Buffers for replies';
 
 withRedis('dead letters in Redis', () => {
   const { io, clients } = redisClients(prefix);
@@ -41,19 +42,13 @@ withRedis('dead letters in Redis', () => {
     'through redis, encrypted,': contract('redis', [NEW_KEY, OLD_KEY]),
     'through ioredis, as they are,': contract('ioredis'),
     'through ioredis, encrypted,': contract('ioredis', [NEW_KEY, OLD_KEY]),
-    'through ioredis, with Buffers for replies, encrypted,': contract('ioredis, with Buffers for replies', [
-      OLD_KEY,
-    ]),
+    'through ioredis, with Buffers for replies, encrypted,': contract(BUFFERS, [OLD_KEY]),
   });
 
   const dumpOf = async (id: string) => {
     const fields = Object.entries(await io.hgetall(LETTERS)).filter(([field]) => field.endsWith(`:${id}`));
-    const {
-      b: body,
-      h: head,
-      i: issues,
-      ...rest
-    } = Object.fromEntries(fields.map(([field, value]) => [field.charAt(0), value]));
+    const stored = Object.fromEntries(fields.map(([field, value]) => [field.charAt(0), value]));
+    const { b: body, h: head, i: issues, ...rest } = stored;
     return { body, head, issues, ...rest };
   };
   /** The fields of the hash that are bytes. */
@@ -92,7 +87,7 @@ withRedis('dead letters in Redis', () => {
     const own = `${prefix}discarded:`;
     const store = open({ prefix: own, encryptionKeys: [OLD_KEY] });
     const id = await store.keep(aLetter());
-    await store.discard(id, { by: 'ada', because: 'test data' });
+    await store.discard(id, WHY);
     const fields = await io.hkeys(`${own}{dead-letters}`);
     expect(fields.filter((field) => /^[bhke]:/.test(field))).toEqual([]);
   });
@@ -100,21 +95,19 @@ withRedis('dead letters in Redis', () => {
   test('are pruned in batches when their retention is over, tombstones by the time they were discarded', async () => {
     const own = `${prefix}pruned:`;
     const store = open({ prefix: own });
-    const letters = Array.from({ length: 350 }, () => aLetter());
-    for (const letter of letters) await store.keep(letter);
-    await store.discard(letters[7]?.id ?? '', { by: 'ada', because: 'test data' });
-    for (const { id } of letters) {
-      if (id === letters[7]?.id || id === letters[9]?.id) continue;
-      await io.zadd(`${own}{dead-letters}:ages`, String(Date.now() - 31 * 86_400_000), id);
-    }
+    const [discarded, young] = [aLetter(), aLetter()];
+    const old = Array.from({ length: 350 }, () => aLetter());
+    for (const letter of [...old, discarded, young]) await store.keep(letter);
+    await store.discard(discarded.id, WHY);
+    const monthAgo = String(Date.now() - 31 * 86_400_000);
+    for (const { id } of old) await io.zadd(`${own}{dead-letters}:ages`, monthAgo, id);
     expect(await store.count(queryOf({ namespace: 'default' }))).toBe(1);
     await store.prune();
     expect(await store.prune()).toBe(0);
     const left = await io.zrange(`${own}{dead-letters}:order`, '0', '-1');
-    expect(left).toEqual([letters[7]?.id, letters[9]?.id]);
+    expect(left).toEqual([discarded.id, young.id]);
     const ids = (await io.hkeys(`${own}{dead-letters}`)).map((field) => field.slice(2));
-    const known = ['rial', letters[7]?.id, letters[9]?.id, letters[9]?.key];
-    expect([...new Set(ids)].sort()).toEqual(known.sort());
+    expect([...new Set(ids)].sort()).toEqual(['rial', discarded.id, young.id, young.key].sort());
   });
 
   test('have no time to live, so that no policy for such keys chooses them', async () => {
@@ -139,7 +132,7 @@ withRedis('dead letters in Redis', () => {
       expect(kept.length).toBeGreaterThan(2);
       for (const id of kept) expect(await store.read(id)).toMatchObject({ status: 'found', rawBody });
       const [first = '', second = ''] = kept;
-      expect(await store.discard(first, { by: 'ada', because: 'room' })).toBe(true);
+      expect(await store.discard(first, WHY)).toBe(true);
       expect((await store.read(second)).status).toBe('found');
       expect(await store.keep(aLetter())).toHaveLength(32);
     } finally {
@@ -158,80 +151,46 @@ withRedis('dead letters in Redis', () => {
     expect(await open().remove(letter, {})).toBe(1);
   });
 
-  test.each([undefined, null, {}, [], 'OK', true])(
-    'reject with StoreError when Redis replies %p',
-    async (reply) => {
-      const store = redisDeadLetters({ sendCommand: async () => reply });
-      const letter = aLetter();
-      const calls = [
-        reply !== 'OK' && (() => store.keep(letter)),
-        () => store.remove(letter, {}),
-        () => store.discard(letter.id, { by: 'ada', because: 'test data' }),
-        () => store.list(queryOf(letter), { limit: 5 }),
-        () => store.count(queryOf(letter)),
-        () => store.prune(),
-        !Array.isArray(reply) && (() => store.read(letter.id)),
-      ];
-      for (const call of calls) if (call) await expect(call()).rejects.toThrow(StoreError);
-    },
-  );
+  test.each([undefined, null, {}, [], 'OK', true])('reject when Redis replies %p', async (reply) => {
+    const store = redisDeadLetters({ sendCommand: async () => reply });
+    const letter = aLetter();
+    const calls = [
+      reply !== 'OK' && (() => store.keep(letter)),
+      () => store.remove(letter, {}),
+      () => store.discard(letter.id, WHY),
+      () => store.list(queryOf(letter), { limit: 5 }),
+      () => store.count(queryOf(letter)),
+      () => store.prune(),
+      !Array.isArray(reply) && (() => store.read(letter.id)),
+    ];
+    for (const call of calls) if (call) await expect(call()).rejects.toThrow(StoreError);
+  });
 
-  // With a server of its own: ioredis breaks when another client's command arrives while it begins to listen.
-  describe('counted on the wire', () => {
-    const EVENTS = 5;
-    let server: Awaited<ReturnType<typeof startRedis>>;
-    let counted: Redis;
-    beforeAll(async () => {
-      server = await startRedis();
-      counted = new Redis(server.url);
+  test.each([
+    ['none', 2, 'to claim and to complete'],
+    ['letters', 2, 'which is none more'],
+    ['journal', 4, 'which shows that the count can tell'],
+  ] as const)('with %s an event costs %i commands, %s', async (letters, expected, _) => {
+    let commands = 0;
+    const sendCommand: SendCommand = (...args) => {
+      commands += 1;
+      return io.call(...args);
+    };
+    const client = { sendCommand, prefix: `${prefix}count-${letters}:` };
+    const hooks = receiver({
+      ...{ privateKey: KEY, logger: false, journal: letters === 'journal' },
+      store: redisStore(client),
+      deadLetters: letters === 'none' ? undefined : redisDeadLetters(client),
+      handlers: { '*': () => {} },
     });
-    afterAll(async () => {
-      await counted?.quit();
-      await server?.stop();
-    });
-
-    /** What the server gets of each event that is processed at once: commands with a key of this test. */
-    async function commands(letters: 'none' | 'letters' | 'journal') {
-      const own = `${prefix}wire-${letters}:`;
-      const monitor = await counted.monitor();
-      let seen = 0;
-      let marks = 0;
-      monitor.on('monitor', (_time: string, args: string[], source: string) => {
-        // What a script does is not on the wire.
-        if (source === 'lua' || !args.some((word) => word.startsWith(own))) return;
-        if (args[0]?.toLowerCase() === 'echo') marks += 1;
-        else seen += 1;
-      });
-      const sendCommand: SendCommand = (...args) => counted.call(...args);
-      const hooks = receiver({
-        privateKey: KEY,
-        logger: false,
-        store: redisStore({ sendCommand, prefix: own }),
-        handlers: { '*': async () => {} },
-        ...(letters !== 'none' && { deadLetters: redisDeadLetters({ sendCommand, prefix: own }) }),
-        journal: letters === 'journal',
-      });
-      const taken: number[] = [];
-      for (let index = 0; index < EVENTS; index += 1) {
-        seen = 0;
-        expect((await hooks.receive(receivable(fixtures.transactionPaid()))).body).toContain('processed');
-        // The monitor is told of commands in the order of the server.
-        await counted.call('ECHO', `${own}mark`);
-        await until(() => marks === index + 1);
-        taken.push(seen);
-      }
-      monitor.disconnect();
-      // The first one of a server also brings the scripts.
-      return Math.min(...taken);
+    const taken: number[] = [];
+    for (let index = 0; index < 5; index += 1) {
+      commands = 0;
+      expect((await hooks.receive(receivable(fixtures.transactionPaid()))).body).toContain('processed');
+      taken.push(commands);
     }
-
-    test('an event costs no command more with letters: one to claim, one to complete', async () => {
-      expect([await commands('none'), await commands('letters')]).toEqual([2, 2]);
-    });
-
-    test('the journal costs two more, as it says: so the count can tell', async () => {
-      expect(await commands('journal')).toBe(4);
-    });
+    // The first one of a server also brings the scripts.
+    expect(Math.min(...taken)).toBe(expected);
   });
 });
 
@@ -254,7 +213,7 @@ withRedis('dead letters in Redis on a cluster of three nodes', () => {
 
   // Redis answers TRYAGAIN meanwhile. ioredis sends the command again for a while; with redis the delivery is refused.
   test.each(['redis', 'ioredis'])(
-    'through %s are kept or refused while half of their slot has moved',
+    'are kept or refused by %s while half of their slot has moved',
     async (name) => {
       // A slot of its own: one that is handed over must be empty.
       const letters = redisDeadLetters({
@@ -263,14 +222,13 @@ withRedis('dead letters in Redis on a cluster of three nodes', () => {
       });
       const key = `{moving ${name}}:{dead-letters}`;
       const ids = [await letters.keep(aLetter()), await letters.keep(aLetter())];
-      await Promise.all(cluster.io.nodes('master').map((master) => master.config('RESETSTAT')));
+      const masters = cluster.io.nodes('master');
+      await Promise.all(masters.map((master) => master.config('RESETSTAT')));
       const slot = await startMovingSlot(cluster.io, key);
       await slot.move(key);
       const keeping = Promise.resolve(letters.keep(aLetter())).catch((error: Error) => error.message);
       await until(async () => {
-        const errors = await Promise.all(
-          cluster.io.nodes('master').map((master) => master.info('errorstats')),
-        );
+        const errors = await Promise.all(masters.map((master) => master.info('errorstats')));
         return errors.join().includes('errorstat_TRYAGAIN');
       });
       await slot.move(`${key}:order`, `${key}:ages`);

@@ -16,7 +16,7 @@ import {
 } from 'payment-webhooks';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { captureLog } from '../setup/captured-log.js';
-import { delivery, KEY } from '../setup/delivery.js';
+import { KEY, receivable } from '../setup/delivery.js';
 import { faultyDeadLetters, lettersOf } from '../setup/faulty-dead-letters.js';
 import { rejects } from '../setup/faulty-store.js';
 import { unlessStalled, until } from '../setup/waiting.js';
@@ -33,24 +33,23 @@ function start(step: (run: number) => unknown, options: Partial<ReceiverOptions>
   const log = captureLog();
   const runs: number[] = [];
   const exhausted: object[] = [];
-  const observer: Observer = { exhausted: (letter) => void exhausted.push(letter) };
   const handler: Handler = () => {
     runs.push(Date.now());
     return step(runs.length);
   };
   const hooks = receiver({
-    privateKey: KEY,
-    logger: log.logger,
-    deadLetters: memoryDeadLetters(),
+    ...{ privateKey: KEY, logger: log.logger, deadLetters: memoryDeadLetters() },
     redrive: { delays: DELAYS, every: '40ms' },
     handlers: { '*': handler },
-    observer,
+    observer: { exhausted: (letter) => void exhausted.push(letter) },
     ...options,
   }) as Receiver;
   started.push(hooks);
-  const receive = (sent = delivery()) => hooks.receive({ rawBody: sent.body, headers: sent.headers });
-  const linesOf = (level: number) => log.lines.filter((line) => line.level === level).map(({ msg }) => msg);
-  return { hooks, runs, exhausted, receive, log, linesOf };
+  const receive = (sent = receivable()) => hooks.receive(sent);
+  const errors = () => log.lines.filter(({ level }) => level === 50).map(({ msg }) => msg);
+  /** How many letters are left. */
+  const left = async () => (await lettersOf(hooks)).length;
+  return { hooks, runs, exhausted, receive, errors, left };
 }
 
 const down = () => {
@@ -60,11 +59,11 @@ const LAST = 'a dead letter was retried for the last time and stays: fix what ma
 
 describe('a letter that failed', () => {
   test('is retried after each delay until it succeeds, and never before its time', async () => {
-    const { hooks, runs, receive } = start((run) => (run < 3 ? down() : undefined));
+    const { hooks, runs, receive, left } = start((run) => (run < 3 ? down() : undefined));
     expect((await receive()).status).toBe(500);
     const [letter] = await lettersOf(hooks);
     const keptAt = Number(letter?.keptAt);
-    await until(async () => (await lettersOf(hooks)).length === 0);
+    await until(async () => (await left()) === 0);
     expect(runs).toHaveLength(3);
     expect((runs[1] ?? 0) - keptAt).toBeGreaterThanOrEqual(149);
     expect((runs[2] ?? 0) - keptAt).toBeGreaterThanOrEqual(399);
@@ -72,21 +71,14 @@ describe('a letter that failed', () => {
 
   test('is retried no more after the last delay: one line at error, one call of the observer; a person can replay it', async () => {
     let isDown = true;
-    const { hooks, runs, exhausted, receive, linesOf } = start(() => isDown && down());
+    const { hooks, runs, exhausted, receive, errors } = start(() => isDown && down());
     await receive();
     await until(() => exhausted.length === 1);
     await pause(200);
     expect(runs).toHaveLength(4);
-    expect(exhausted).toEqual([
-      {
-        reason: 'failed',
-        eventName: 'transaction.paid',
-        declared: true,
-        attempts: 4,
-        id: expect.any(String),
-      },
-    ]);
-    expect(linesOf(50).filter((message) => message === LAST)).toHaveLength(1);
+    const tried = { reason: 'failed', eventName: 'transaction.paid', declared: true, attempts: 4 };
+    expect(exhausted).toEqual([{ ...tried, id: expect.any(String) }]);
+    expect(errors().filter((message) => message === LAST)).toHaveLength(1);
     const [letter] = await lettersOf(hooks);
     expect(letter && hooks.deadLetters?.nextTry(letter)).toBeUndefined();
     isDown = false;
@@ -97,12 +89,10 @@ describe('a letter that failed', () => {
     ['throws', down],
     ['rejects', async () => down()],
   ])('stays when an observer %s as it hears of the last try', async (_how, exhausted) => {
-    const observer = { exhausted } as Observer;
-    const { hooks, runs, receive, linesOf } = start(down, { observer });
+    const { runs, receive, errors, left } = start(down, { observer: { exhausted } as Observer });
     await receive();
-    await until(() => linesOf(50).includes('the observer failed'));
-    expect(runs).toHaveLength(4);
-    expect(await lettersOf(hooks)).toHaveLength(1);
+    await until(() => errors().includes('the observer failed'));
+    expect([runs.length, await left()]).toEqual([4, 1]);
   });
 
   test('is retried at the wait that its handler asked for', () =>
@@ -112,21 +102,19 @@ describe('a letter that failed', () => {
         const wait = waits.shift();
         if (wait !== undefined) throw new RetryAfterError(wait);
       };
-      const { hooks, runs, receive } = start(step, { redrive: { delays: ['1h'], every: '40ms' } });
+      const { hooks, runs, receive, left } = start(step, { redrive: { delays: ['1h'], every: '40ms' } });
       expect((await receive()).status).toBe(503);
       const [letter] = await lettersOf(hooks);
       const next = letter && hooks.deadLetters?.nextTry(letter);
       expect(Number(next) - (runs[0] ?? 0)).toBeGreaterThanOrEqual(500);
-      await until(async () => (await lettersOf(hooks)).length === 0);
+      await until(async () => (await left()) === 0);
       expect(runs).toHaveLength(3);
       expect((runs[1] ?? 0) - (runs[0] ?? 0)).toBeGreaterThanOrEqual(499);
       expect((runs[2] ?? 0) - (runs[1] ?? 0)).toBeLessThan(450);
     }));
 
   test('whose handler asks to wait for ever stops too', async () => {
-    const { runs, exhausted, receive } = start(() => {
-      throw new RetryAfterError(100);
-    });
+    const { runs, exhausted, receive } = start(() => Promise.reject(new RetryAfterError(100)));
     await receive();
     await until(() => exhausted.length === 1);
     const most = runs.length;
@@ -137,17 +125,16 @@ describe('a letter that failed', () => {
 
   test('is retried although the service has retried it more often than there are delays', async () => {
     let isDown = true;
-    const { hooks, receive, runs } = start(() => isDown && down());
-    const sent = delivery();
+    const { receive, runs, left } = start(() => isDown && down());
+    const sent = receivable();
     for (let index = 0; index < 6; index += 1) await receive(sent);
     isDown = false;
-    await until(async () => (await lettersOf(hooks)).length === 0);
+    await until(async () => (await left()) === 0);
     expect(runs).toHaveLength(7);
   });
 
   test('that nobody retried while the app was stopped gets the tries that it has left', async () => {
-    const deadLetters = memoryDeadLetters();
-    const store = memoryStore();
+    const [deadLetters, store] = [memoryDeadLetters(), memoryStore()];
     const before = start(down, { deadLetters, store });
     await before.receive();
     await before.hooks.close();
@@ -160,8 +147,7 @@ describe('a letter that failed', () => {
 
   test('is processed once by three receivers that share their stores', async () => {
     const [deadLetters, store] = [memoryDeadLetters(), memoryStore()];
-    let runs = 0;
-    let atOnce = 0;
+    let [runs, atOnce] = [0, 0];
     const step = async () => {
       runs += 1;
       atOnce += 1;
@@ -170,10 +156,10 @@ describe('a letter that failed', () => {
       atOnce -= 1;
       if (runs < 3) down();
     };
-    const all = [1, 2, 3].map(() => start(step, { deadLetters, store }));
-    for (const { hooks } of all) hooks.start();
-    await all[0]?.receive();
-    await until(async () => (await lettersOf(all[0]?.hooks ?? { deadLetters: undefined })).length === 0);
+    const [one, ...others] = [1, 2, 3].map(() => start(step, { deadLetters, store }));
+    for (const { hooks } of others) hooks.start();
+    await one?.receive();
+    await until(async () => (await one?.left()) === 0);
     await pause(100);
     expect(runs).toBe(3);
   });
@@ -181,7 +167,8 @@ describe('a letter that failed', () => {
 
 describe('redrive', () => {
   test('leaves a letter alone that was refused for good', async () => {
-    const { hooks, runs, receive } = start((run) => (run === 1 ? down() : never()));
+    const refuse = () => Promise.reject(new NonRetriableError());
+    const { hooks, runs, receive } = start((run) => (run === 1 ? down() : refuse()));
     await receive();
     await until(async () => (await lettersOf(hooks))[0]?.reason === 'rejected');
     await pause(500);
@@ -191,13 +178,11 @@ describe('redrive', () => {
   test('retries other reasons too, if it is told to', async () => {
     const deadLetters = memoryDeadLetters();
     const redrive = { delays: DELAYS, every: '40ms', reasons: ['unknown'] } as const;
-    const early = start(() => {}, { deadLetters });
-    const refund = fixtures.event('refund.succeeded', {});
-    await early.receive(delivery(refund));
-    const { hooks } = start(() => {}, { deadLetters, redrive });
+    await start(() => {}, { deadLetters }).receive(receivable(fixtures.event('refund.succeeded', {})));
+    const { hooks, left } = start(() => {}, { deadLetters, redrive });
     hooks.onUnknown(() => {});
     hooks.start();
-    await until(async () => (await lettersOf(hooks)).length === 0);
+    await until(async () => (await left()) === 0);
   });
 
   test('begins with start() or the first delivery, and not before', async () => {
@@ -213,15 +198,13 @@ describe('redrive', () => {
   test('ends with close(), which waits for what runs', async () => {
     let running = 0;
     const deadLetters = faultyDeadLetters();
-    const { hooks, receive, runs } = start(
-      async (run) => {
-        if (run === 1) down();
-        running += 1;
-        await pause(100);
-        running -= 1;
-      },
-      { deadLetters },
-    );
+    const step = async (run: number) => {
+      if (run === 1) down();
+      running += 1;
+      await pause(100);
+      running -= 1;
+    };
+    const { hooks, receive, runs } = start(step, { deadLetters });
     await receive();
     await until(() => runs.length === 2);
     await hooks.close();
@@ -233,23 +216,23 @@ describe('redrive', () => {
 
   test('goes on when the store of letters was down', async () => {
     const deadLetters = faultyDeadLetters();
-    const { hooks, receive } = start((run) => run === 1 && down(), { deadLetters });
+    const { receive, left } = start((run) => run === 1 && down(), { deadLetters });
     await receive();
     deadLetters.faults.count = rejects;
     await pause(200);
     deadLetters.faults.count = undefined;
-    await until(async () => (await lettersOf(hooks)).length === 0);
+    await until(async () => (await left()) === 0);
   });
 
   test('does not carry the async context of the delivery that started it', async () => {
     const context = new AsyncLocalStorage<string>();
     const seen: (string | undefined)[] = [];
-    const { hooks, receive } = start((run) => {
+    const { receive, left } = start((run) => {
       seen.push(context.getStore());
       if (run === 1) down();
     });
     await context.run('request 1', () => receive());
-    await until(async () => (await lettersOf(hooks)).length === 0);
+    await until(async () => (await left()) === 0);
     expect(seen).toEqual(['request 1', undefined]);
   });
 
@@ -272,7 +255,3 @@ describe('redrive', () => {
     expect(() => receiver(options)).toThrow(message);
   });
 });
-
-function never(): never {
-  throw new NonRetriableError();
-}

@@ -18,6 +18,7 @@ import { captureLog } from '../setup/captured-log.js';
 import { KEY, receivable } from '../setup/delivery.js';
 import { faultyDeadLetters, lettersOf } from '../setup/faulty-dead-letters.js';
 import { answers, type Fault, faultyStore, hangs, rejects, throws, times } from '../setup/faulty-store.js';
+import { WHY } from '../setup/letters.js';
 import { gate, until } from '../setup/waiting.js';
 
 const refund = (id: string) => ({ ...fixtures.event('refund.succeeded', { refund: { id } }), id });
@@ -29,7 +30,6 @@ const NONE = {
   ...{ processed: 0, failed: 0, later: 0, rejected: 0, stillUnknown: 0, stillInvalid: 0, inProgress: 0 },
   ...{ duplicates: 0, conflicts: 0, ignored: 0, unreadable: 0, keyNotConfigured: 0, gone: 0 },
 };
-const WHY = { by: 'ada', because: 'test data' };
 
 /** One app with letters of these refunds, undeclared and kept in this order: what its deployments share. */
 async function app(ids: readonly string[] = [], deadLetters: DeadLetterStore = memoryDeadLetters()) {
@@ -197,21 +197,18 @@ describe('a replay', () => {
     expect([ran, forgetful.ran]).toEqual([['r-1'], []]);
   });
 
-  test.each([undefined, 3])(
-    'with concurrency %p has so many letters at work, or one',
-    async (concurrency) => {
-      let [now, most] = [0, 0];
-      const work = async () => {
-        now += 1;
-        most = Math.max(most, now);
-        await new Promise((resolve) => setTimeout(resolve, 5));
-        now -= 1;
-      };
-      const { replay } = (await app(['a', 'b', 'c', 'd', 'e'])).declare(work);
-      expect(await replay({ concurrency })).toMatchObject({ processed: 5 });
-      expect(most).toBe(concurrency ?? 1);
-    },
-  );
+  test.each([undefined, 3])('has as many letters at work as concurrency, or one: %p', async (concurrency) => {
+    let [now, most] = [0, 0];
+    const work = async () => {
+      now += 1;
+      most = Math.max(most, now);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      now -= 1;
+    };
+    const { replay } = (await app(['a', 'b', 'c', 'd', 'e'])).declare(work);
+    expect(await replay({ concurrency })).toMatchObject({ processed: 5 });
+    expect(most).toBe(concurrency ?? 1);
+  });
 
   test('takes the letters that fit its filters', async () => {
     const { hooks, ran, replay } = (await app(['a', 'b'])).declare();
@@ -359,25 +356,22 @@ describe('a replay that ends before the last letter', () => {
     expect(ran.sort()).toEqual(['a', 'b']);
   });
 
-  test.each([1, 2])(
-    'because of letters that are kept meanwhile: it takes no more than there were, %i at once',
-    async (concurrency) => {
-      const deadLetters = memoryDeadLetters();
-      const list = deadLetters.list.bind(deadLetters);
-      // One letter a page: the later pages have what was kept meanwhile.
-      deadLetters.list = (query, page) => list(query, { ...page, limit: 1 });
-      const { declare, keep } = await app(['a', 'b', 'c'], deadLetters);
-      const work = gate();
-      const { ran, replay } = declare(() => work.opened);
-      const replaying = replay({ concurrency });
-      await until(() => ran.length === concurrency);
-      await keep('d', 'e', 'f');
-      // All that are at work end at the same moment, and look for the next letter together.
-      work.open();
-      expect(await replaying).toMatchObject({ processed: 3 });
-      expect(ran).toEqual(['a', 'b', 'c']);
-    },
-  );
+  test.each([1, 2])('leaves letters that were kept meanwhile, with %i at once', async (concurrency) => {
+    const deadLetters = memoryDeadLetters();
+    const list = deadLetters.list.bind(deadLetters);
+    // One letter a page: the later pages have what was kept meanwhile.
+    deadLetters.list = (query, page) => list(query, { ...page, limit: 1 });
+    const { declare, keep } = await app(['a', 'b', 'c'], deadLetters);
+    const work = gate();
+    const { ran, replay } = declare(() => work.opened);
+    const replaying = replay({ concurrency });
+    await until(() => ran.length === concurrency);
+    await keep('d', 'e', 'f');
+    // All that are at work end at the same moment, and look for the next letter together.
+    work.open();
+    expect(await replaying).toMatchObject({ processed: 3 });
+    expect(ran).toEqual(['a', 'b', 'c']);
+  });
 });
 
 describe('a letter', () => {

@@ -97,30 +97,18 @@ export function keepsSharedLetters({ open, another, dumpOf, parts, change, pages
       expect(await onlyNew().read(letter.id)).toEqual({ status: 'unreadable' });
       expect(await rotated().read(letter.id)).toMatchObject({ status: 'found', headers: letter.headers });
     });
-
-    test('are unreadable without any key, and unencrypted ones with a key', async () => {
-      const [secret, plain] = [aLetter(), aLetter()];
-      await sealed().keep(secret);
-      await open().keep(plain);
-      expect(await open().read(secret.id)).toEqual({ status: 'unreadable' });
-      expect(await sealed().read(plain.id)).toEqual({ status: 'unreadable' });
-      expect((await open().read(plain.id)).status).toBe('found');
-    });
   });
 
   describe('with a changed part', () => {
-    test.each(parts.bytes)(
-      'are unreadable when any byte of %s is changed, and when it is cut',
-      async (part) => {
-        const changes = [0, 1, 13, 29, -1].map((at) => (value: unknown) => flipped(value, at));
-        for (const edit of [...changes, () => Buffer.of(1)]) {
-          const id = await sealed().keep(aLetter());
-          expect((await sealed().read(id)).status).toBe('found');
-          await change(id, part, edit);
-          expect(await sealed().read(id)).toEqual({ status: 'unreadable' });
-        }
-      },
-    );
+    test.each(parts.bytes)('are unreadable when a byte of %s is changed, or some are cut', async (part) => {
+      const changes = [0, 1, 13, 29, -1].map((at) => (value: unknown) => flipped(value, at));
+      for (const edit of [...changes, () => Buffer.of(1)]) {
+        const id = await sealed().keep(aLetter());
+        expect((await sealed().read(id)).status).toBe('found');
+        await change(id, part, edit);
+        expect(await sealed().read(id)).toEqual({ status: 'unreadable' });
+      }
+    });
 
     test.each(parts.identity)('are unreadable when %s is changed', async (part) => {
       const id = await sealed().keep(aLetter());

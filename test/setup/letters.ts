@@ -5,6 +5,9 @@ import type { DeadLetterContractCase } from 'payment-webhooks/testing';
 import { keyOf } from '../../src/testing/dead-letter-contract/context.js';
 import { testAtOnce } from './at-once.js';
 
+/** Who discards a letter in a test, and why. */
+export const WHY = { by: 'ada', because: 'test data' };
+
 /** Of an event of its own, unless it is given another. */
 export function aLetter(given: Partial<NewDeadLetter> = {}): NewDeadLetter {
   const { namespace = 'default', sandbox = false, eventId = randomBytes(8).toString('hex') } = given;
