@@ -145,7 +145,7 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
     ],
   ],
   'since finds letters that were kept at that time or later': [
-    ['leaves out what was kept at the very time', 'keptAt >= since.getTime()', 'keptAt > since.getTime()'],
+    ['excludes letters that were kept at that time', 'keptAt >= since.getTime()', 'keptAt > since.getTime()'],
     ['ignores the age', 'letter.keptAt >= since.getTime()', 'true'],
   ],
   'a namespace finds its own letters': [
@@ -211,9 +211,9 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
     ['deletes the tombstone of its event', ...first(`${TOMBSTONES} this.#tombstones.delete(id);`, SET)],
   ],
   'an expired letter is not found by any call': [
-    ['keeps letters for ever', 'if (letter.keptAt > expired) break;', 'break;'],
+    ['never expires letters', 'if (letter.keptAt > expired) break;', 'break;'],
     [
-      'lists what is over until something deletes it',
+      'lists expired letters until something deletes them',
       '#matching(query: DeadLetterQuery): Entry[] {\n    this.#forgetExpired();',
       '#matching(query: DeadLetterQuery): Entry[] {',
     ],
@@ -227,7 +227,7 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
       STAYS,
       'if (this.#tombstones.values().next().value.keptAt > expired) break;',
     ],
-    ['keeps tombstones for ever', STAYS, 'break;'],
+    ['never expires tombstones', STAYS, 'break;'],
   ],
 };
 

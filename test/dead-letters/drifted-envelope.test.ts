@@ -1,4 +1,4 @@
-// Authentic bodies that are no event of the documented shape: kept under the digest of their bytes, and never lost.
+// Authentic bodies without the documented shape of an event: kept under the digest of their bytes, and never lost.
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { memoryDeadLetters, type NewDeadLetter, type ReceiverOptions } from 'payment-webhooks';

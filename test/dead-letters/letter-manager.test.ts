@@ -168,11 +168,11 @@ describe('letters are listed', () => {
       /event is "refund"\. Give <resource>\.<action>, <resource>\.\* or \*\./,
     ],
     ['a number for an age', { since: 7 }, /since is 7\. Give a duration such as "7d", or a Date\./],
-    ['an age that is no duration', { since: 'a week' }, /since is "a week"\./],
+    ['an invalid duration', { since: 'a week' }, /since is "a week"\./],
     ['a date that is invalid', { since: new Date('x') }, /since is of type object\./],
     ['an empty id', { id: '' }, /id is ""\. Give text that is not empty, without a NUL\./],
     ['an id with a NUL', { id: 'a\0' }, /id is "a\\u0000"\. Give text/],
-    ['an event id that is no text', { eventId: 5 }, /eventId is 5\./],
+    ['an event id that is a number', { eventId: 5 }, /eventId is 5\./],
     ['a list', ['unknown'], /The filter is an array\. Give an object such as/],
     ['text for discarded', { discarded: 'yes' }, /discarded is "yes"\. Give true or false\./],
   ])('and %s is refused at once: without it more letters would be meant', async (_, filter, message) => {
@@ -230,7 +230,7 @@ describe('letters are listed by the page', () => {
 });
 
 describe('a letter that is read', () => {
-  test('has its exact bytes, and the headers that are no credentials', async () => {
+  test('has its exact bytes, and its headers without credentials', async () => {
     const { hooks, letters } = start();
     const { rawBody, headers } = receivable(fixtures.event('refund.made', { refund: { id: 'r-1' } }));
     await hooks.receive({ rawBody, headers: { ...headers, authorization: 'secret' } });

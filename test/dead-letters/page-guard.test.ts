@@ -1,4 +1,4 @@
-// Who may see the page: nobody without `authorize`, nobody through a page of another origin, a frame, a form or a rebound name.
+// Who may see the page: only users of `authorize`, and not through another origin, a frame, a form or DNS rebinding.
 import { describe, expect, jest, test } from '@jest/globals';
 import express from 'express';
 import { ConfigurationError, memoryDeadLetters, receiver } from 'payment-webhooks';
@@ -69,12 +69,15 @@ describe('authorize', () => {
     expect(await lettersOf(hooks)).toHaveLength(1);
   });
 
-  test.each([undefined, null, false, 0, '', Number.NaN])('that returns %s lets nobody in', async (user) => {
-    for (const authorize of [() => user as undefined, async () => user as undefined]) {
-      const { ask } = await pageWorld({ page: { authorize } });
-      expect((await ask('/ops/letters')).status).toBe(403);
-    }
-  });
+  test.each([undefined, null, false, 0, '', Number.NaN])(
+    'that returns %s refuses everybody',
+    async (user) => {
+      for (const authorize of [() => user as undefined, async () => user as undefined]) {
+        const { ask } = await pageWorld({ page: { authorize } });
+        expect((await ask('/ops/letters')).status).toBe(403);
+      }
+    },
+  );
 
   const fails = () => {
     throw new Error('no session of grace@example.com');
@@ -90,7 +93,7 @@ describe('authorize', () => {
     ['returns a user with a blank name', () => ({ name: '' })],
     ['returns a number', () => 7],
     ['returns a user that cannot be read', () => Object.defineProperty({}, 'name', { get: fails })],
-  ])('that %s lets nobody in, and the log says so without a name', async (_, wrong) => {
+  ])('that %s refuses everybody, and the log says so without a name', async (_, wrong) => {
     const { ask, log } = await pageWorld({ page: { authorize: wrong as () => undefined } });
     const { status, json } = await ask('/ops/letters');
     const message = 'Your request could not be authorized. Check the log.';
@@ -106,7 +109,7 @@ describe('authorize', () => {
     [{ id: 7 }, '7'],
     [{ id: 'u-7', name: null }, 'u-7'],
     ['x'.repeat(200), 'x'.repeat(100)],
-  ])('that returns %j is heard as a user', async (user, name) => {
+  ])('that returns %j gives the name of the user', async (user, name) => {
     const { ask } = await pageWorld({ page: { authorize: async () => user as string } });
     expect((await ask('/ops/summary')).json.user).toBe(name);
   });
@@ -274,7 +277,7 @@ describe('with hosts', () => {
   });
 
   const REBOUND = ['evil.example', 'ops.example.evil.example', 'ops.example.', '10.0.0.8'];
-  test.each(REBOUND)('a name that was rebound to this machine is refused: %s', async (host) => {
+  test.each(REBOUND)('a name of DNS rebinding is refused: %s', async (host) => {
     const { ask } = await world();
     const headers = { host, origin: `http://${host}`, ...SAME };
     for (const [path, request] of REQUESTS)
@@ -291,7 +294,7 @@ describe('with hosts', () => {
   });
 });
 
-test('two Host headers are refused, for nobody knows which one a proxy believed', async () => {
+test('two Host headers are refused: a proxy may have used either', async () => {
   const { port } = await pageWorld();
   const socket = await openSocket(port);
   const hosts = 'Host: ops.example\r\nHost: evil.example\r\n';

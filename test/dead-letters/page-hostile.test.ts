@@ -242,7 +242,7 @@ describe('a path', () => {
     expect(text).not.toMatch(/"name"|root:/);
   });
 
-  test('that is no text is answered 400', async () => {
+  test('that is not UTF-8 is answered 400', async () => {
     const { ask, log } = await pageWorld();
     const { status, json } = await ask('/ops/letters/%E0%A4%A');
     expect([status, json.code]).toEqual([400, 'MALFORMED']);

@@ -155,7 +155,7 @@ describe('one letter', () => {
     expect(log.lines).toMatchObject([{ level: 30, msg: 'letter revealed', user: USER, ...letter }]);
   });
 
-  test('that no text can show is revealed as base64', async () => {
+  test('that is not UTF-8 is revealed as base64', async () => {
     const bytes = { rawBody: Buffer.from([0xff, 0x00]) };
     const deadLetters = faultyDeadLetters({ read: async (real) => ({ ...Object(await real()), ...bytes }) });
     const { ask, keep } = await pageWorld({ receiver: { deadLetters } });
@@ -213,7 +213,7 @@ describe('the diagnosis', () => {
     ]);
   });
 
-  test('of what is no event says so, and that its id is a digest', async () => {
+  test('of an invalid envelope says so, and that its id is a digest', async () => {
     const world = await pageWorld();
     const id = await world.keep({ ...fixtures.event('refund.made', {}), payload: [] });
     expect(await diagnosisOf(id, world)).toEqual([

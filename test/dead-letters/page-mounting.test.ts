@@ -80,7 +80,7 @@ describe.each(EXPRESSES)('under %s', (_, make) => {
     }
   });
 
-  test('its address gets a slash, so that what it loads is beside it', async () => {
+  test('its URL gets a trailing slash, so that its assets are found', async () => {
     const { ask } = await pageWorld({ app: (page) => make().use('/ops/webhooks', page) });
     for (const [path, location] of [
       ['/ops/webhooks', './webhooks/'],

@@ -1,4 +1,4 @@
-// The page over a store of letters that others share: ids, filters and places that nobody made, and other namespaces.
+// The page over a shared store of letters: unknown ids, filters and cursors, and other namespaces.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect } from '@jest/globals';
 import { type DeadLetterStore, memoryDeadLetters } from 'payment-webhooks';
@@ -56,12 +56,12 @@ describe.each(['memory', 'postgres', 'redis'] as const)('over a store in %s', (n
     }
     const { json } = await ask('/ops/discard', { body: { id: text, because: 'test data' } });
     expect(json.discarded ?? 0).toBe(0);
-    // The store did not fail, and nobody was called to look after it.
+    // The store did not fail, and nothing above info was logged.
     expect(log.lines.filter(({ level }) => Number(level) > 30)).toEqual([]);
   });
 
-  const PLACES = ['x', '1e3', '-1', '0x10', "1' OR true", NUL, '9'.repeat(40)];
-  when.each(PLACES)('a place %j that no page gave is no failure of the store', async (after) => {
+  const CURSORS = ['x', '1e3', '-1', '0x10', "1' OR true", NUL, '9'.repeat(40)];
+  when.each(CURSORS)('an unknown cursor %j is not a failure of the store', async (after) => {
     const { ask, keep, log } = await pageWorld({ receiver: { deadLetters } });
     await keep();
     log.text.length = 0;

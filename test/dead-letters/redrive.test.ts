@@ -113,7 +113,7 @@ describe('a letter that failed', () => {
       expect((runs[2] ?? 0) - (runs[1] ?? 0)).toBeLessThan(450);
     }));
 
-  test('whose handler asks to wait for ever stops too', async () => {
+  test('whose handler always asks to wait is given up too', async () => {
     const { runs, exhausted, receive } = start(() => Promise.reject(new RetryAfterError(100)));
     await receive();
     await until(() => exhausted.length === 1);
@@ -133,7 +133,7 @@ describe('a letter that failed', () => {
     expect(runs).toHaveLength(7);
   });
 
-  test('that nobody retried while the app was stopped gets the tries that it has left', async () => {
+  test('keeps the tries that it has left while the app is stopped', async () => {
     const [deadLetters, store] = [memoryDeadLetters(), memoryStore()];
     const before = start(down, { deadLetters, store });
     await before.receive();

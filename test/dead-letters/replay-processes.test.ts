@@ -1,4 +1,4 @@
-// Replay in four processes beside live traffic: no event runs twice at once, and none is skipped.
+// Replay in four processes next to live traffic: no event runs twice at once, and none is skipped.
 import type { ChildProcess } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { expect, test } from '@jest/globals';
@@ -79,7 +79,7 @@ needing('postgres', 'redis-server').describe('replay in four processes', () => {
   }
 
   test.each<SharedMode>(['transactional', 'postgres', 'redis'])(
-    'beside live traffic runs each event until it succeeds, never twice at once: %s',
+    'next to live traffic runs each event until it succeeds, never twice at once: %s',
     async (mode) => {
       const { name, hooks, letters, workers, ...kept } = await started(mode, 40, 15);
       const live = refunds(20);

@@ -1,4 +1,4 @@
-// Replaying: in order, under the claim, beside deliveries, as often as it takes.
+// Replaying: in order, under the claim, next to deliveries, as often as it takes.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { describe, expect, test } from '@jest/globals';
 import {
@@ -107,7 +107,7 @@ describe('a replay', () => {
     ]);
   });
 
-  test('reports what is still unknown, still invalid, and wanted by nobody; those letters stay', async () => {
+  test('reports what is still unknown, still invalid, or has no handler; those letters stay', async () => {
     const { deploy, post } = await app(['unknown', 'unwanted']);
     const metadata = z.record(z.string(), z.string());
     const hooks = deploy({ events: { 'payout.sent': z.object({ metadata, amount: z.string() }) } });

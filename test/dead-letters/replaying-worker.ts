@@ -1,4 +1,4 @@
-// One of several processes that replay the same letters, and take deliveries beside that.
+// One of several processes that replay the same letters, and take deliveries as well.
 import { setTimeout as pause } from 'node:timers/promises';
 import { receiver } from 'payment-webhooks';
 import type { PostgresClient } from 'payment-webhooks/stores/postgres';

@@ -179,7 +179,7 @@ describe('a handler that takes longer than timeout', () => {
 describe('a claim that is lost', () => {
   const complete = answers({ value: false });
 
-  test('has its event kept, since nobody knows how the other run ends', async () => {
+  test('has its event kept, since the other run may fail', async () => {
     const endpoint = await start([() => {}], { store: faultyStore({ complete }) });
     expect(await endpoint.post()).toMatchObject(lost);
     expect(await endpoint.letters()).toMatchObject([{ reason: 'failed', code: 'CLAIM_LOST' }]);

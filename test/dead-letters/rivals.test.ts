@@ -142,7 +142,7 @@ const LEAVES_NO_LETTER: Scenes = {
 
 /** A rival that works on, although its lease has lapsed, is not noticed by who only asks. */
 const TAKES_NO_CLAIM: Scenes = {
-  'a delivery that asks whether its event was processed takes it from nobody': async (setting) => {
+  'a delivery that asks whether its event was processed does not claim it': async (setting) => {
     const both = rivals(setting);
     const answer = both.fail();
     await both.started.opened;

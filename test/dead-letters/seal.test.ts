@@ -106,7 +106,7 @@ describe('keys', () => {
     ['empty text', [''], /encryptionKeys\[0\] has 0 bytes instead of 32/],
     ['hexadecimal text', [hex], /encryptionKeys\[0\] has 48 bytes instead of 32/],
     ['a line break at the end', [`${KEY.toString('base64')}\n`], /ends with white space\. Trim it/],
-    ['what is no base64', ['pass-word, and more of it'], /encryptionKeys\[0\] is not base64 text/],
+    ['invalid base64', ['pass-word, and more of it'], /encryptionKeys\[0\] is not base64 text/],
   ])('are refused when they are %s, with what to do and without the key', (_, given, message) => {
     const make = () => sealWith(given);
     expect(make).toThrow(ConfigurationError);

@@ -81,7 +81,7 @@ describeEachClient('dead letters through %s', (client) => {
     ['every byte', Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))],
     ['no byte', Buffer.alloc(0)],
     ['a mebibyte', randomBytes(2 ** 20)],
-    ['what no text is', Buffer.from('\\\'"`\u0000?$1 \uD83D\uDE00', 'utf16le')],
+    ['UTF-16 with quotes', Buffer.from('\\\'"`\u0000?$1 \uD83D\uDE00', 'utf16le')],
   ])('keep %s exactly', async (_, rawBody) => {
     for (const keys of [undefined, encryptionKeys]) {
       const store = open({ encryptionKeys: keys });
@@ -114,7 +114,7 @@ describeEachClient('dead letters through %s', (client) => {
     for (const { discarded: said } of tombstones) expect(said).toMatchObject(why);
   });
 
-  test('are kept by a time that is the one of the world, whatever the session takes it for', async () => {
+  test('are kept with the right time, whatever the time zone of the session', async () => {
     const before = Date.now();
     const letter = aLetter({ namespace: 'time' });
     await open().keep(letter);
@@ -330,7 +330,7 @@ withMariadb('dead letters in MariaDB', () => {
     });
   });
 
-  test('whose time is over make room for the same event, as a new letter at a new place', async () => {
+  test('that have expired make room for the same event, as a new letter at a new place', async () => {
     const brief = letters.open({ retention: '1h' });
     const [first, second] = [aLetter({ namespace: 'over' }), aLetter({ namespace: 'over' })];
     await brief.keep({ ...first, attempts: 7 });

@@ -39,7 +39,7 @@ async function serve(app: RequestListener) {
   };
 }
 
-/** Each question waits until the answer before it is no longer used, so that a test sees what it has just changed. */
+/** Each request waits until the cached answer has expired, so that a test sees what it has just changed. */
 async function start(options: ReceiverOptions = {}, rules: HealthOptions = {}) {
   const log = captureLog();
   const hooks = receiver({ privateKey: KEY, logger: log.logger, handlers: { '*': () => {} }, ...options });
@@ -60,7 +60,7 @@ describe('the answer', () => {
   test.each([
     ['Express 4', express4 as unknown as typeof express],
     ['Express 5', express],
-  ])('comes as JSON that nobody stores, under %s', async (_, framework) => {
+  ])('is JSON that no cache stores, under %s', async (_, framework) => {
     const hooks = receiver({ privateKey: KEY, logger: false });
     const app = framework();
     app.get('/healthz', health(hooks));
@@ -122,7 +122,7 @@ describe('silence', () => {
     expect(Date.parse(lastDelivery ?? '')).toBeLessThanOrEqual(Date.now() + 1_000);
   });
 
-  test('is not ended by a delivery that nobody signed', async () => {
+  test('is not ended by a delivery with an invalid signature', async () => {
     const { ask, post } = await start({}, { silence: '20ms' });
     await until(async () => (await ask()).status === 503);
     await post(undefined, 'pri_other');
@@ -230,7 +230,7 @@ describe('a store', () => {
     await until(async () => (await ask()).status === 200);
   });
 
-  test('that hangs holds up nobody for longer than the timeout, with dead letters too', async () => {
+  test('that hangs delays an answer by the timeout at most, with dead letters too', async () => {
     const store = pinging(() => new Promise(() => {}));
     const deadLetters = faultyDeadLetters({ list: hangs });
     const { ask } = await start({ store, deadLetters, storeTimeout: 300 }, { timeout: 50, cache: 60_000 });
@@ -244,7 +244,7 @@ describe('a store', () => {
     expect(deadLetters.calls).toEqual(['list']);
   });
 
-  test('is asked once, however often somebody asks for health', async () => {
+  test('is asked once, however many requests there are', async () => {
     const ping = jest.fn();
     const deadLetters = faultyDeadLetters();
     const { ask } = await start({ store: pinging(ping), deadLetters }, { cache: 60_000 });
@@ -307,7 +307,7 @@ describe('health() refuses', () => {
     ['undefined', undefined],
     ['of type function', receiver],
     ['of type object', {}],
-  ])('what is no receiver: %s', (shown, given) => {
+  ])('anything but a receiver: %s', (shown, given) => {
     expect(() => health(given as never)).toThrow(
       `health() was given ${shown}. Give what receiver() returned`,
     );
@@ -329,7 +329,7 @@ describe('health() refuses', () => {
     expect(() => health(hooks, options)).toThrow(message);
   });
 
-  test('thresholds of letters that are no thresholds', () => {
+  test('invalid thresholds for letters', () => {
     const keeping = receiver({ privateKey: KEY, logger: false, deadLetters: memoryDeadLetters() });
     expect(() => health(keeping, { deadLetters: -1 })).toThrow('deadLetters is -1.');
     expect(() => health(keeping, { deadLetterAge: 'old' })).toThrow('deadLetterAge is "old".');
