@@ -97,6 +97,14 @@ export function keepsSharedLetters({ open, another, dumpOf, parts, change, pages
       expect(await onlyNew().read(letter.id)).toEqual({ status: 'unreadable' });
       expect(await rotated().read(letter.id)).toMatchObject({ status: 'found', headers: letter.headers });
     });
+
+    test('are unreadable without any key, and unencrypted ones with a key', async () => {
+      const [secret, plain] = [aLetter(), aLetter()];
+      await sealed().keep(secret);
+      await open().keep(plain);
+      expect(await open().read(secret.id)).toEqual({ status: 'unreadable' });
+      expect(await sealed().read(plain.id)).toEqual({ status: 'unreadable' });
+    });
   });
 
   describe('with a changed part', () => {
