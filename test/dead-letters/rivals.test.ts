@@ -12,7 +12,7 @@ import {
 } from 'payment-webhooks';
 import { postgresDeadLetters, postgresStore } from 'payment-webhooks/stores/postgres';
 import { redisDeadLetters, redisStore } from 'payment-webhooks/stores/redis';
-import { sqlStore } from 'payment-webhooks/stores/sql';
+import { sqlDeadLetters, sqlStore } from 'payment-webhooks/stores/sql';
 import type { Pool, PoolClient } from 'pg';
 import { digestOf } from '../../src/claims/fingerprint.js';
 import { fixtures } from '../../src/fixtures/fixture.js';
@@ -52,21 +52,17 @@ function playAtOnce(setting: () => Setting, ...scenes: readonly Scenes[]): void 
   testAtOnce(all.map(([name, play]) => ({ name, run: () => play(setting()) })));
 }
 
-/** The letters of one test, and the same with faults in the wire to them. */
-function lettersOfWorld(world: World, elsewhere: boolean) {
-  const letters = elsewhere ? memoryDeadLetters() : world.deadLetters;
-  const gated = faultyDeadLetters({}, { store: letters, database: letters.database as object });
-  return { letters, gated, namespace: randomBytes(6).toString('hex') };
-}
-
 /** Two receivers, as two processes have them: the letters of the first are written when the test says so. */
 function rivals({ world, elsewhere = false, options = {}, write }: Setting) {
-  const { letters, gated, namespace } = lettersOfWorld(world, elsewhere);
+  const letters = elsewhere ? memoryDeadLetters() : world.deadLetters;
   const [keep, failing, working] = [gate(), gate(), gate()];
   const [started, claimed] = [gate(), gate()];
+  const later = (real: () => Promise<unknown>) => keep.opened.then(real);
   // What the journal has kept is changed where it is.
   const held = options.journal ? 'update' : 'keep';
-  gated.faults[held] = (real) => keep.opened.then(real);
+  const database = letters.database as object;
+  const gated = faultyDeadLetters({ [held]: later }, { store: letters, database });
+  const namespace = randomBytes(6).toString('hex');
   const common = { ...PATIENT, privateKey: KEY, logger: false, store: world.store, namespace } as const;
   const first = receiver({ ...common, ...options, deadLetters: gated });
   first.on('transaction.paid', async () => {
@@ -87,7 +83,7 @@ function rivals({ world, elsewhere = false, options = {}, write }: Setting) {
     return [status, outcome ?? code];
   };
   return {
-    ...{ keep, failing, working, started, claimed },
+    ...{ keep, failing, working, started, claimed, gated, second },
     fail: () => send(first),
     isKeeping: () => gated.calls.includes(held),
     process: (more = {}) => send(second, more),
@@ -142,7 +138,7 @@ const LEAVES_NO_LETTER: Scenes = {
 
 /** A rival that works on, although its lease has lapsed, is not noticed by who only asks. */
 const TAKES_NO_CLAIM: Scenes = {
-  'a delivery that asks whether its event was processed does not claim it': async (setting) => {
+  'a delivery that asks whether its event was processed takes it from nobody': async (setting) => {
     const both = rivals(setting);
     const answer = both.fail();
     await both.started.opened;
@@ -161,19 +157,23 @@ const TAKES_NO_CLAIM: Scenes = {
 
 /** A receiver with one letter, whose handler waits for the test. */
 async function oneLetter({ world, elsewhere = false }: Setting, keep: 'failed' | 'drifted') {
-  const { letters, gated, namespace } = lettersOfWorld(world, elsewhere);
+  const letters = elsewhere ? memoryDeadLetters() : world.deadLetters;
+  const database = letters.database as object;
+  const gated = faultyDeadLetters({}, { store: letters, database });
   const [started, working] = [gate(), gate()];
   let fails = keep === 'failed';
   let runs = 0;
-  const { store } = world;
-  const hooks = receiver({ privateKey: KEY, logger: false, store, deadLetters: gated, namespace });
+  const namespace = randomBytes(6).toString('hex');
+  const hooks = receiver({
+    ...{ privateKey: KEY, logger: false, store: world.store, deadLetters: gated, namespace },
+  });
   hooks.on('transaction.paid', async () => {
     if (fails) throw new Error('the bank is down');
     runs += 1;
     started.open();
     await working.opened;
   });
-  const sent = receivable();
+  const sent = receivable(fixtures.transactionPaid());
   const { rawBody } = sent;
   const deliver = async () => JSON.parse((await hooks.receive(sent)).body);
   if (keep === 'failed') await deliver();
@@ -185,14 +185,17 @@ async function oneLetter({ world, elsewhere = false }: Setting, keep: 'failed' |
   fails = false;
   const [letter] = await lettersOf(hooks);
   return {
-    ...{ hooks, gated, started, working, letter, letters, deliver },
+    ...{ hooks, gated, started, working, letter, letters },
+    deliver,
     discard: () => hooks.deadLetters.discard(letter?.id ?? '', { by: 'ada', because: 'test data' }),
     replay: () => hooks.deadLetters.replay(),
     runs: () => runs,
-    left: () => lettersOf(hooks),
     tombstones: async () => (await lettersOf(hooks, { discarded: true })).length,
   };
 }
+
+const failedEvent = (setting: Setting) => oneLetter(setting, 'failed');
+const driftedEvent = (setting: Setting) => oneLetter(setting, 'drifted');
 
 const isNotDiscardedWhileItRuns = (keep: 'failed' | 'drifted') => async (setting: Setting) => {
   const kept = await oneLetter(setting, keep);
@@ -201,24 +204,30 @@ const isNotDiscardedWhileItRuns = (keep: 'failed' | 'drifted') => async (setting
   expect(await kept.discard()).toBe(false);
   kept.working.open();
   expect(await replaying).toMatchObject({ processed: 1, gone: 0 });
-  expect([await kept.tombstones(), await kept.left()]).toEqual([0, []]);
+  expect([await kept.tombstones(), await lettersOf(kept.hooks)]).toEqual([0, []]);
   expect(await kept.discard()).toBe(false);
 };
 
 /** A letter that is discarded and replayed at once is one or the other, and who came second says so. */
 const DOES_ONE_OF_BOTH: Scenes = {
-  'a letter that is discarded between read and claim of its replay is not run': async (setting) => {
-    const failed = await oneLetter(setting, 'failed');
+  'a letter that is discarded between read and claim of its replay is gone, and no handler runs': async (
+    setting,
+  ) => {
+    const failed = await failedEvent(setting);
     const { gated, working, discard, replay, runs } = failed;
     const claim = gate();
     working.open();
-    gated.faults.read = times(1, (real) => real().then((content) => claim.opened.then(() => content)));
+    gated.faults.read = times(1, async (real) => {
+      const content = await real();
+      await claim.opened;
+      return content;
+    });
     const replaying = replay();
     await until(() => gated.calls.includes('read'));
     expect(await discard()).toBe(true);
     claim.open();
     expect(await replaying).toMatchObject({ gone: 1, processed: 0, failed: 0 });
-    expect([runs(), await failed.tombstones(), await failed.left()]).toEqual([0, 1, []]);
+    expect([runs(), await failed.tombstones(), await lettersOf(failed.hooks)]).toEqual([0, 1, []]);
   },
 
   'a letter whose handlers run is not discarded': isNotDiscardedWhileItRuns('failed'),
@@ -226,7 +235,7 @@ const DOES_ONE_OF_BOTH: Scenes = {
     isNotDiscardedWhileItRuns('drifted'),
 
   'a letter that is being discarded is not run': async (setting) => {
-    const failed = await oneLetter(setting, 'failed');
+    const failed = await failedEvent(setting);
     const { gated, working, runs } = failed;
     const discarding = gate();
     working.open();
@@ -242,7 +251,7 @@ const DOES_ONE_OF_BOTH: Scenes = {
   },
 
   'a letter whose event was processed a moment ago is removed, and not discarded': async (setting) => {
-    const failed = await oneLetter(setting, 'failed');
+    const failed = await failedEvent(setting);
     const { gated, working } = failed;
     const removing = gate();
     working.open();
@@ -252,11 +261,11 @@ const DOES_ONE_OF_BOTH: Scenes = {
     expect(await failed.discard()).toBe(false);
     removing.open();
     expect(await delivered).toMatchObject({ outcome: 'processed' });
-    expect([await failed.tombstones(), await failed.left()]).toEqual([0, []]);
+    expect([await failed.tombstones(), await lettersOf(failed.hooks)]).toEqual([0, []]);
   },
 
   'a letter without an id whose handlers run is in progress for a second replay': async (setting) => {
-    const drifted = await oneLetter(setting, 'drifted');
+    const drifted = await driftedEvent(setting);
     const replaying = drifted.replay();
     await drifted.started.opened;
     const second = await drifted.replay();
@@ -266,8 +275,10 @@ const DOES_ONE_OF_BOTH: Scenes = {
     expect(drifted.runs()).toBe(1);
   },
 
-  'a letter without an id that is being discarded is not run as an event': async (setting) => {
-    const drifted = await oneLetter(setting, 'drifted');
+  'a letter without an id that is being discarded is not run as the event that it is now': async (
+    setting,
+  ) => {
+    const drifted = await driftedEvent(setting);
     const { gated, working, runs } = drifted;
     const discarding = gate();
     working.open();
@@ -286,14 +297,14 @@ const DOES_ONE_OF_BOTH: Scenes = {
 
 const TAKES_IT_BACK: Scenes = {
   'a letter that others have discarded meanwhile takes the transaction back': async (setting) => {
-    const { letter, letters, started, working, ...failed } = await oneLetter(setting, 'failed');
+    const { letter, letters, started, working, ...failed } = await failedEvent(setting);
     const replaying = failed.replay();
     await started.opened;
     // Not through a receiver, so that nothing asks for the claim.
     await letters.discard(letter?.id ?? '', { by: 'eve', because: 'a statement' });
     working.open();
     expect(await replaying).toMatchObject({ gone: 1, processed: 0, failed: 0 });
-    expect(await failed.left()).toEqual([]);
+    expect(await lettersOf(failed.hooks)).toEqual([]);
     expect(await failed.deliver()).toMatchObject({ outcome: 'processed' });
   },
 };
@@ -337,12 +348,15 @@ describe.each(RIVALS)('with stores that are reached through %s', (client: SqlCli
     const place = client === 'pg' ? '$1' : '?';
     const past = client === 'pg' ? "'-infinity'" : "'1000-01-01'";
     const column = client === 'pg' ? 'key' : '`key`';
-    const used = (transactional ? database : leased) as typeof database;
     return {
       store: own
         ? postgresStore({ pool, table: events, transactional: transactional as true })
-        : sqlStore({ ...used, table: events }),
-      deadLetters: own ? postgresDeadLetters({ pool, table: table('dead_letter') }) : letters.open(),
+        : sqlStore({ ...(transactional ? database : leased), table: events } as typeof database & {
+            table: string;
+          }),
+      deadLetters: own
+        ? postgresDeadLetters({ pool, table: table('dead_letter') })
+        : sqlDeadLetters({ ...database, table: table('dead_letter') }),
       ...(!transactional && {
         endLease: (key) => run(`UPDATE ${events} SET lease_ends = ${past} WHERE ${column} = ${place}`, [key]),
       }),
@@ -368,7 +382,7 @@ describe.each(RIVALS)('with stores that are reached through %s', (client: SqlCli
         if (client !== 'pg') return;
         const { store, deadLetters } = stores(own, true);
         const pool = letters.database.client as Pool;
-        const failed = await oneLetter({ world: { store, deadLetters } }, 'failed');
+        const failed = await failedEvent({ world: { store, deadLetters } });
         const others = Array.from({ length: (pool.options.max ?? 10) - 1 }, () => pool.connect());
         const taken = await Promise.all(others);
         failed.working.open();
