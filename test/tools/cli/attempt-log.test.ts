@@ -80,11 +80,7 @@ test('a refused connection and a state file that cannot be written are told by a
   const state = join(home, 'state.json');
   const service = await simulator({ state, retry: 'off', logger: log });
   await service.webhooks.create({ url: `http://127.0.0.1:${await refusingPort()}/hooks` });
-  const [delivery] = await service.trigger('transaction.paid');
-  expect(delivery?.attempts[0]?.error).toEqual({
-    code: 'ECONNREFUSED',
-    message: expect.stringContaining('connect ECONNREFUSED'),
-  });
+  await service.trigger('transaction.paid');
   expect(printed()).toMatch(/ {2}failed .* {2}ECONNREFUSED {2}\d+ ms {2}attempt 1\n/);
   renameSync(home, away);
   await service.trigger('transaction.paid');

@@ -2,16 +2,15 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { dirname, isAbsolute, join, relative, sep } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type SpecServer, startSpecServer } from '../../client/spec-server.js';
 import { needing, testOnLinux, testOnUnix } from '../../setup/platform.js';
 import { freePort } from '../../setup/ports.js';
 import { until } from '../../setup/waiting.js';
-import { afterwards, endpoint } from '../simulator/world.js';
+import { endpoint, listening, opensslHmac, selfSigned } from '../simulator/world.js';
 import { BuiltProgram } from './built.js';
-import { folder } from './files.js';
+import { fileWith, folder } from './files.js';
 import { runCli } from './run-cli.js';
 
 let program: BuiltProgram;
@@ -33,10 +32,7 @@ describe('the program', () => {
     const shell = `printf %s '{"a":1}' | SERVICE_PRIVATE_KEY=pri_x "$NODE" "$CLI" sign`;
     const env = { PATH: process.env.PATH, NODE: process.execPath, CLI: program.path };
     const signed = execFileSync('sh', ['-c', shell], { env }).toString();
-    const openssl = execFileSync('openssl', ['dgst', '-sha256', '-hmac', 'pri_x'], {
-      input: '{"a":1}',
-    }).toString();
-    expect(signed).toBe(`${openssl.split('= ')[1]}`);
+    expect(signed).toBe(`${opensslHmac('{"a":1}', 'pri_x')}\n`);
   });
 
   testOnUnix('can be started by its own name, as npm links it', () => {
@@ -61,19 +57,16 @@ describe('the program', () => {
 
   test('talks to a simulator and ends at once, although connections are kept alive', async () => {
     const start = performance.now();
-    const done = await program.run(['webhooks', 'ensure', 'http://localhost:3000/hooks'], {
-      env: { SERVICE_SIM_URL: server.baseUrl },
-    });
-    expect(done).toEqual({ code: 0, stdout: expect.stringMatching(/^created {2}/), stderr: '' });
+    const words = ['webhooks', 'ensure', 'http://localhost:3000/hooks', '--url', server.baseUrl];
+    const run = await program.run(words);
+    expect(run).toEqual({ code: 0, stdout: expect.stringMatching(/^created {2}/), stderr: '' });
     expect(performance.now() - start).toBeLessThan(30_000);
   });
 
   test('warns in one line about a webhook that is not https', async () => {
-    const { code, stderr } = await program.run(['webhooks', 'create', 'http://shop.example/hooks'], {
-      env: { SERVICE_SIM_URL: server.baseUrl },
-    });
-    expect(code).toBe(0);
-    expect(stderr).toMatch(/^Warning: The webhook at shop\.example is not https:.*\n$/);
+    const words = ['webhooks', 'create', 'http://shop.example/hooks', '--url', server.baseUrl];
+    const stderr = expect.stringMatching(/^Warning: The webhook at shop\.example is not https:.*\n$/);
+    expect(await program.run(words)).toMatchObject({ code: 0, stderr });
   });
 
   testOnUnix('is content when its reader has seen enough', () => {
@@ -136,27 +129,18 @@ describe('simulate', () => {
   needing('openssl').test(
     'delivers over HTTPS, to an endpoint whose certificate it is told to trust',
     async () => {
-      const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
-      const request =
-        'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=endpoint';
-      const words = [...request.split(' '), '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', key];
-      expect(spawnSync('openssl', [...words, '-out', certificate]).status).toBe(0);
+      const certificate = selfSigned();
       const paths: (string | undefined)[] = [];
-      const options = { key: readFileSync(key), cert: readFileSync(certificate) };
-      const server = createServer(options, (request, response) => {
+      const server = createServer(certificate, (request, response) => {
         paths.push(request.url);
         request.resume().on('end', () => response.end());
       });
-      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-      afterwards(() => new Promise((resolve) => server.close(resolve)));
-      const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/hooks`;
-      const env = { NODE_EXTRA_CA_CERTS: certificate };
-      const { child, ended, baseUrl } = await program.simulate(['--forward', url], env);
-      const { code, stdout } = await trigger(baseUrl, 'transaction.paid');
-      expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining(url) });
+      const url = `https://127.0.0.1:${await listening(server)}/hooks`;
+      const env = { NODE_EXTRA_CA_CERTS: fileWith(certificate.cert) };
+      const { baseUrl } = await program.simulate(['--forward', url], env);
+      const run = await trigger(baseUrl, 'transaction.paid');
+      expect(run).toMatchObject({ code: 0, stdout: expect.stringContaining(url) });
       expect(paths).toEqual(['/hooks']);
-      child.kill('SIGKILL');
-      await ended;
     },
   );
 

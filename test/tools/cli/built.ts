@@ -7,7 +7,7 @@ import { ROOT } from '../../setup/shell.js';
 import { until } from '../../setup/waiting.js';
 import { afterwards } from '../simulator/world.js';
 import { BANNER } from './against.js';
-import type { Run, Setting } from './run-cli.js';
+import type { Run } from './run-cli.js';
 
 export class BuiltProgram {
   readonly #folder = mkdtempSync(join(tmpdir(), 'built-'));
@@ -27,13 +27,11 @@ export class BuiltProgram {
     rmSync(this.#folder, { recursive: true });
   }
 
-  async run(args: readonly string[], { env = {} }: Pick<Setting, 'env'> = {}): Promise<Run> {
-    const { child, ended } = started([process.execPath, this.path, ...args], {
-      SERVICE_PRIVATE_KEY: 'pri_x',
-      ...env,
-    });
+  run(args: readonly string[]): Promise<Run> {
+    const words = [process.execPath, this.path, ...args];
+    const { child, ended } = started(words, { SERVICE_PRIVATE_KEY: 'pri_x' });
     child.stdin.end();
-    return await ended;
+    return ended;
   }
 
   /**

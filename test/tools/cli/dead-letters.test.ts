@@ -1,16 +1,16 @@
 // `dead-letters …` and `learn --page` against a receiver and its real page.
 import { describe, expect, test } from '@jest/globals';
 import express from 'express';
-import { memoryDeadLetters, memoryStore, receiver } from 'payment-webhooks';
+import { memoryDeadLetters, memoryStore } from 'payment-webhooks';
 import { z } from 'zod';
 import { fixtures } from '../../../src/fixtures/fixture.js';
-import { listen, type PageWorld, pageWorld, USER, type WorldOptions } from '../../dead-letters/page-world.js';
-import { delivery, KEY } from '../../setup/delivery.js';
+import { listen, pageWorld, USER, type WorldOptions } from '../../dead-letters/page-world.js';
+import { KEY, receivable } from '../../setup/delivery.js';
 import { faultyDeadLetters, lettersOf } from '../../setup/faulty-dead-letters.js';
 import { freePort } from '../../setup/ports.js';
 import { gate, until } from '../../setup/waiting.js';
 import { fileWith } from './files.js';
-import { jsonLines, type Run, runCli, type Setting } from './run-cli.js';
+import { failed, jsonLines, runCli, type Setting } from './run-cli.js';
 
 const token = fileWith('good\n');
 
@@ -20,18 +20,25 @@ const refund = (id: string, payload: object = { refund: { id } }) => ({
 });
 const SCHEMA = z.looseObject({ refund: z.looseObject({ id: z.string() }) });
 
-type Command = (...words: string[]) => Promise<Run>;
+/** `dead-letters …` for the page at this port. */
+const commandFor = (port: number, setting?: Setting) => commandAt(`http://127.0.0.1:${port}/ops`, setting);
 
-function commandFor(port: number, setting: Setting = {}): Command {
-  const where = ['--page', `http://127.0.0.1:${port}/ops`, '--token-file', token];
-  return (...words) => runCli([...words, ...where], setting);
+const commandAt =
+  (page: string, setting?: Setting, command = 'dead-letters', file = token) =>
+  (...words: string[]) =>
+    runCli([command, ...words, '--page', page, '--token-file', file], setting);
+
+/** A page without a declared event. */
+async function worldOf() {
+  const page = await pageWorld();
+  return { ...page, run: commandFor(page.port) };
 }
 
 /** Letters that an app without the event has kept, and a page of the app that has it, with this handler. */
 async function world(
   ids: readonly string[],
   { handle = () => {}, ...more }: WorldOptions & { handle?: (id: string) => unknown } = {},
-): Promise<PageWorld & { run: Command; before: PageWorld }> {
+) {
   const shared = { store: memoryStore(), deadLetters: memoryDeadLetters() };
   const before = await pageWorld({ receiver: shared });
   for (const id of ids) await before.keep(refund(id));
@@ -53,7 +60,7 @@ describe('dead-letters list', () => {
     await keep(refund('r-2'));
     await keep(fixtures.event('payout.sent', {}));
     const ids = async (...words: string[]) =>
-      jsonLines(await run('dead-letters', 'list', '--json', ...words)).map(({ eventName, eventId }) =>
+      jsonLines(await run('list', '--json', ...words)).map(({ eventName, eventId }) =>
         eventName === 'refund.made' ? eventId : eventName,
       );
     expect(await ids()).toEqual(['r-1', 'r-2', 'payout.sent']);
@@ -61,44 +68,34 @@ describe('dead-letters list', () => {
     expect(await ids('--event-id', 'r-2')).toEqual(['r-2']);
     expect(await ids('--reason', 'unknown', '--since', '1h')).toHaveLength(3);
     expect(await ids('--reason', 'failed')).toEqual([]);
-    const [{ id }] = jsonLines(await run('dead-letters', 'list', '--json'));
+    const [{ id }] = jsonLines(await run('list', '--json'));
     expect(await ids('--id', id)).toEqual(['r-1']);
-    const { code, stdout, stderr } = await run('dead-letters', 'list', '--limit', '2');
-    expect({ code, stderr }).toEqual({
+    expect(await run('list', '--limit', '2')).toEqual({
       code: 0,
+      stdout: expect.stringMatching(
+        /^ID +REASON +EVENT +EVENT ID +ATTEMPTS +KEPT +CODE\n[\da-f]{32} {2}unknown {2}refund\.made {2}r-1 +1 +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d.*\n.* r-2 .*\n$/,
+      ),
       stderr: 'There are more than 2. Raise --limit, or add a filter.\n',
     });
-    expect(stdout).toMatch(
-      /^ID +REASON +EVENT +EVENT ID +ATTEMPTS +KEPT +CODE\n[\da-f]{32} {2}unknown {2}refund\.made {2}r-1 +1 +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d.*\n.* r-2 .*\n$/,
-    );
   });
 
   test('has a column for the next try of letters that retry themselves', async () => {
     const receiver = { redrive: { delays: ['1h'], reasons: ['unknown'] } } as const;
     const { keep, port } = await pageWorld({ receiver: { ...receiver, deadLetters: memoryDeadLetters() } });
     await keep(refund('r-1'));
-    const { stdout } = await commandFor(port)('dead-letters', 'list');
+    const { stdout } = await commandFor(port)('list');
     expect(stdout).toMatch(/ATTEMPTS +KEPT +NEXT TRY +CODE\n.* r-1 +1 +(\d{4}-\S+ \S+) +(?!\1)\d{4}-\S+ \S+/);
-    const [{ id }] = jsonLines(await commandFor(port)('dead-letters', 'list', '--json'));
-    expect((await commandFor(port)('dead-letters', 'show', id)).stdout).toMatch(/^next try +\d{4}-/m);
+    const [{ id }] = jsonLines(await commandFor(port)('list', '--json'));
+    expect((await commandFor(port)('show', id)).stdout).toMatch(/^next try +\d{4}-/m);
   });
 
   test('reads all pages, and says when there is nothing', async () => {
     const { hooks, run } = await worldOf();
-    expect(await run('dead-letters', 'list')).toEqual({
-      code: 0,
-      stdout: 'There are no dead letters.\n',
-      stderr: '',
-    });
-    expect((await run('dead-letters', 'list', '--reason', 'failed')).stdout).toBe(
-      'No dead letter matches.\n',
-    );
+    expect(await run('list')).toEqual({ code: 0, stdout: 'There are no dead letters.\n', stderr: '' });
+    expect((await run('list', '--reason', 'failed')).stdout).toBe('No dead letter matches.\n');
     const ids = Array.from({ length: 230 }, (_, index) => `r-${index}`);
-    for (const id of ids) {
-      const { body: rawBody, headers } = delivery(refund(id));
-      await hooks.receive({ rawBody, headers });
-    }
-    const listed = jsonLines(await run('dead-letters', 'list', '--json', '--limit', '230'));
+    for (const id of ids) await hooks.receive(receivable(refund(id)));
+    const listed = jsonLines(await run('list', '--json', '--limit', '230'));
     expect(listed.map(({ eventId }) => eventId)).toEqual(ids);
   });
 });
@@ -127,58 +124,48 @@ describe('the letters of an app that repeats itself', () => {
       requests += 1;
       return { letters: [letter(requests)], next: next(after) };
     });
-    const { code, stderr } = await run('dead-letters', 'list', '--limit', '1000');
-    expect({ code, stderr }).toEqual({
-      code: 1,
-      stderr:
-        "The list of dead letters returned the same cursor twice. Check list() of the app's dead-letter store with deadLetterContract().\n",
-    });
+    const reason =
+      "The list of dead letters returned the same cursor twice. Check list() of the app's dead-letter store with deadLetterContract().\n";
+    expect(await run('list', '--limit', '1000')).toMatchObject({ code: 1, stderr: reason });
     expect(requests).toBeLessThan(5);
   });
 
   test('a time that is not a date is shown as the app sent it', async () => {
     const run = await served(() => ({ letters: [{ ...letter(1), keptAt: 'yesterday' }], next: null }));
-    expect((await run('dead-letters', 'list')).stdout).toContain('yesterday');
+    expect((await run('list')).stdout).toContain('yesterday');
   });
 
   test('a list that ends with an empty page is whole', async () => {
     const run = await served((after) =>
       after === null ? { letters: [letter(1)], next: 'more' } : { letters: [], next: 'more still' },
     );
-    expect(jsonLines(await run('dead-letters', 'list', '--json'))).toMatchObject([{ id: '1' }]);
+    expect(jsonLines(await run('list', '--json'))).toMatchObject([{ id: '1' }]);
   });
 });
-
-const worldOf = async () => {
-  const page = await pageWorld();
-  return { ...page, run: commandFor(page.port) };
-};
 
 describe('dead-letters show', () => {
   test('shows why a letter was kept with every value masked, and the body only when it is revealed', async () => {
     const { keep, run, log } = await worldOf();
     const id = await keep(refund('r-1', { refund: { iban: 'DE02\u001b[2J' } }));
-    const masked = await run('dead-letters', 'show', id);
-    expect({ code: masked.code, stderr: masked.stderr }).toEqual({ code: 0, stderr: '' });
+    const masked = await run('show', id);
+    expect(masked).toMatchObject({ code: 0, stderr: '' });
     expect(masked.stdout).toMatch(new RegExp(`^letter +${id}\nreason +unknown`));
     expect(masked.stdout).toContain('refund.made was not declared when it arrived');
     expect(masked.stdout).toContain('"iban": "string"');
     expect(masked.stdout).not.toContain('DE02');
     expect(log.lines.filter(({ msg }) => msg === 'letter revealed')).toEqual([]);
 
-    const shown = await run('dead-letters', 'show', id, '--reveal');
+    const shown = await run('show', id, '--reveal');
     expect(shown.stdout).toContain('"iban":"DE02\\u001b[2J"');
     expect(shown.stdout).not.toContain('\u001b');
     expect(log.lines).toContainEqual(expect.objectContaining({ msg: 'letter revealed', user: USER }));
-    const [{ letter, body }] = jsonLines(await run('dead-letters', 'show', id, '--reveal', '--json'));
+    const [{ letter, body }] = jsonLines(await run('show', id, '--reveal', '--json'));
     expect([letter.id, JSON.parse(body).payload.refund.iban]).toEqual([id, 'DE02\u001b[2J']);
   });
 
   test('fails on a letter that is not there', async () => {
     const { run } = await worldOf();
-    const { code, stdout, stderr } = await run('dead-letters', 'show', '../summary');
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toMatch(/^There is no letter "\.\.\/summary"\./);
+    expect(await run('show', '../summary')).toEqual(failed(1, /^There is no letter "\.\.\/summary"\./));
   });
 });
 
@@ -187,18 +174,12 @@ describe('the key of a letter', () => {
     const { run, hooks } = await world(['r-1']);
     const [letter] = await lettersOf(hooks);
     const keyId = letter?.keyId ?? '';
-    expect((await run('dead-letters', 'show', `${letter?.id}`)).stdout).toMatch(
-      new RegExp(`^key +${keyId}$`, 'm'),
-    );
-    const listed = async (id: string) =>
-      jsonLines(await run('dead-letters', 'list', '--json', '--key-id', id));
+    expect((await run('show', `${letter?.id}`)).stdout).toMatch(new RegExp(`^key +${keyId}$`, 'm'));
+    const listed = async (id: string) => jsonLines(await run('list', '--json', '--key-id', id));
     expect(await listed(keyId)).toMatchObject([{ eventId: 'r-1', keyId }]);
     expect(await listed('0123456789ab')).toEqual([]);
-    const refused = await run('dead-letters', 'list', '--key-id', KEY);
-    expect(refused).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('--key-id is not the id of a key'),
-    });
+    const refused = await run('list', '--key-id', KEY);
+    expect(refused).toEqual(failed(2, '--key-id is not the id of a key'));
     expect(refused.stderr).not.toContain(KEY);
   });
 
@@ -208,12 +189,12 @@ describe('the key of a letter', () => {
     const options = { events: { 'refund.made': SCHEMA }, handlers: { '*': () => {} } };
     const { port } = await pageWorld({ receiver: { ...shared, ...options, privateKey: 'pri_another_key' } });
     const run = commandFor(port);
-    expect(await run('dead-letters', 'replay')).toMatchObject({
+    expect(await run('replay')).toMatchObject({
       code: 1,
       stdout: expect.stringContaining('refund.made: 1 without a configured key\n1 of 1 are left.\n'),
     });
-    expect(await run('dead-letters', 'replay', '--keys', 'every')).toMatchObject({ code: 2 });
-    const any = await run('dead-letters', 'replay', '--keys', 'any');
+    expect(await run('replay', '--keys', 'every')).toMatchObject({ code: 2 });
+    const any = await run('replay', '--keys', 'any');
     expect(any).toMatchObject({ code: 0, stdout: 'refund.made: 1 processed\n0 of 1 are left.\n' });
   });
 });
@@ -226,27 +207,20 @@ describe('dead-letters replay', () => {
       if (id === 'r-2' && ran.length < 4) throw new Error('the bank is down');
     };
     const { run, hooks, before } = await world(['r-1', 'r-2', 'r-3'], { handle });
-    const dry = await run('dead-letters', 'replay', '--dry-run');
+    const dry = await run('replay', '--dry-run');
     expect(dry).toEqual({ code: 0, stdout: 'refund.made: 3 processed\n0 of 3 would be left.\n', stderr: '' });
     expect(ran).toEqual([]);
-    const first = await run('dead-letters', 'replay', '--event', 'refund.*');
-    expect(first).toEqual({
-      code: 1,
-      stdout:
-        'refund.made: 2 processed, 1 failed\n1 of 3 are left.\nfailed: The log of your app has the error of the handler.\n',
-      stderr: '',
-    });
+    const report =
+      'refund.made: 2 processed, 1 failed\n1 of 3 are left.\nfailed: The log of your app has the error of the handler.\n';
+    expect(await run('replay', '--event', 'refund.*')).toEqual({ code: 1, stdout: report, stderr: '' });
     expect(ran).toEqual(['r-1', 'r-2', 'r-3']);
-    const second = await run('dead-letters', 'replay', '--concurrency', '4', '--json');
+    const second = await run('replay', '--concurrency', '4', '--json');
     expect(second.code).toBe(0);
     expect(jsonLines(second)).toEqual([expect.objectContaining({ processed: 1, failed: 0, dryRun: false })]);
     expect(await lettersOf(hooks)).toEqual([]);
-    expect(await run('dead-letters', 'replay')).toMatchObject({
-      code: 0,
-      stdout: 'No dead letter matches.\n',
-    });
+    expect(await run('replay')).toMatchObject({ code: 0, stdout: 'No dead letter matches.\n' });
     await before.keep(fixtures.event('payout.sent', {}));
-    expect(await run('dead-letters', 'replay')).toMatchObject({
+    expect(await run('replay')).toMatchObject({
       code: 1,
       stdout: expect.stringContaining(
         'payout.sent: 1 still unknown\n1 of 1 are left.\nstill unknown: Declare the event,',
@@ -257,17 +231,18 @@ describe('dead-letters replay', () => {
   test('says where payloads do not fit', async () => {
     const { run, before } = await world([]);
     for (const id of ['r-1', 'r-2']) await before.keep(refund(id, { refund: { id: 7 } }));
-    const { code, stdout } = await run('dead-letters', 'replay');
-    expect(code).toBe(1);
-    expect(stdout).toContain(
-      'refund.made: 2 still invalid\n  does not fit in 2: payload.refund.id\n2 of 2 are left.',
-    );
+    expect(await run('replay')).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining(
+        'refund.made: 2 still invalid\n  does not fit in 2: payload.refund.id\n2 of 2 are left.',
+      ),
+    });
   });
 
   test('shows a bar in a terminal, and nothing of it elsewhere', async () => {
     const { run, port } = await world(['r-1', 'r-2']);
-    expect((await run('dead-letters', 'replay', '--dry-run')).stderr).toBe('');
-    const { stderr } = await commandFor(port, { tty: true })('dead-letters', 'replay');
+    expect((await run('replay', '--dry-run')).stderr).toBe('');
+    const { stderr } = await commandFor(port, { tty: true })('replay');
     expect(stderr).toContain(`\r\u001b[K[${'#'.repeat(24)}] 2 of 2, 2 processed, 0 failed`);
     expect(stderr.endsWith('\r\u001b[K')).toBe(true);
   });
@@ -281,13 +256,11 @@ describe('dead-letters replay', () => {
       handle,
       before: [(request, _, next) => next(void sockets.push(request.socket))],
     });
-    const cut = await run('dead-letters', 'replay');
-    expect({ code: cut.code, stdout: cut.stdout }).toEqual({ code: 1, stdout: '' });
-    expect(cut.stderr).toMatch(
-      /^The connection ended in the middle of the replay( after \d of 3 letters)?\. What was processed stays processed\. Run the same command again for the rest\.\n$/,
-    );
+    const reason =
+      /^The connection ended in the middle of the replay( after \d of 3 letters)?\. What was processed stays processed\. Run the same command again for the rest\.\n$/;
+    expect(await run('replay')).toEqual(failed(1, reason));
     await until(async () => (await lettersOf(hooks)).length < 3);
-    expect((await run('dead-letters', 'replay')).code).toBe(0);
+    expect((await run('replay')).code).toBe(0);
     expect(await lettersOf(hooks)).toEqual([]);
   });
 
@@ -302,7 +275,7 @@ describe('dead-letters replay', () => {
       },
       before: [(_, response, next) => next(void response.on('close', left.open))],
     });
-    const running = run('dead-letters', 'replay');
+    const running = run('replay');
     await started.opened;
     const listeners = process.listenerCount('SIGINT');
     process.emit('SIGINT');
@@ -315,7 +288,7 @@ describe('dead-letters replay', () => {
     await left.opened;
     go.open();
     await until(async () => (await lettersOf(hooks)).length === 2);
-    expect((await run('dead-letters', 'replay')).code).toBe(0);
+    expect((await run('replay')).code).toBe(0);
     expect(ran).toEqual(['r-1', 'r-2', 'r-3']);
   });
 });
@@ -326,13 +299,12 @@ describe('dead-letters discard', () => {
   test('deletes one letter, and leaves who, when and why', async () => {
     const { keep, run } = await worldOf();
     const id = await keep(refund('r-1'));
-    const { code, stdout } = await run('dead-letters', 'discard', '--id', id, ...because);
-    expect({ code, stdout }).toEqual({ code: 0, stdout: '1 discarded.\n' });
-    const listed = await run('dead-letters', 'list', '--discarded');
+    const discard = () => run('discard', '--id', id, ...because);
+    expect(await discard()).toMatchObject({ code: 0, stdout: '1 discarded.\n' });
+    const listed = await run('list', '--discarded');
     expect(listed.stdout).toMatch(new RegExp(`BY +DISCARDED +BECAUSE\n.* ${USER} +[\\d: -]+ +test data\n$`));
-    const again = await run('dead-letters', 'discard', '--id', id, ...because);
     const stderr = 'Nothing was discarded: the letters are gone, or their events are being processed.\n';
-    expect(again).toMatchObject({ code: 1, stdout: '', stderr });
+    expect(await discard()).toEqual({ code: 1, stdout: '', stderr });
   });
 
   test('deletes no letter that is being replayed, and says so', async () => {
@@ -345,9 +317,9 @@ describe('dead-letters discard', () => {
     });
     const replaying = hooks.deadLetters?.replay({ eventId: 'r-1' });
     await started.opened;
-    const { code, stdout } = await run('dead-letters', 'discard', '--event', 'refund.*', '--yes', ...because);
-    const text = '1 discarded. The others are gone, or their events are being processed.\n';
-    expect({ code, stdout }).toEqual({ code: 0, stdout: text });
+    const stdout = '1 discarded. The others are gone, or their events are being processed.\n';
+    const discarded = await run('discard', '--event', 'refund.*', '--yes', ...because);
+    expect(discarded).toMatchObject({ code: 0, stdout });
     work.open();
     expect(await replaying).toMatchObject({ processed: 1 });
   });
@@ -355,19 +327,17 @@ describe('dead-letters discard', () => {
   test('asks before it deletes several, and deletes no letter that came after the question', async () => {
     const { keep, hooks, run, port } = await worldOf();
     for (const id of ['r-1', 'r-2']) await keep(refund(id));
-    const words = ['dead-letters', 'discard', '--event', 'refund.*', ...because];
-    const refused = await run(...words);
-    expect(refused).toEqual({
+    const words = ['discard', '--event', 'refund.*', ...because];
+    expect(await run(...words)).toEqual({
       code: 2,
       stdout: '',
       stderr:
         'Discard 2 dead letters? Their bytes are deleted for good. Standard input is not a terminal, so give --yes to confirm.\n',
     });
-    const no = await commandFor(port, { tty: true, stdin: 'n\n' })(...words);
-    expect(no.code).toBe(2);
+    const answering = (stdin: string) => commandFor(port, { tty: true, stdin })(...words);
+    expect((await answering('n\n')).code).toBe(2);
     expect(await lettersOf(hooks)).toHaveLength(2);
-    const yes = await commandFor(port, { tty: true, stdin: 'y\n' })(...words);
-    expect(yes).toMatchObject({ code: 0, stdout: '2 discarded.\n' });
+    expect(await answering('y\n')).toMatchObject({ code: 0, stdout: '2 discarded.\n' });
     expect(await lettersOf(hooks)).toEqual([]);
     for (const id of ['r-3', 'r-4']) await keep(refund(id));
     expect(await run(...words, '--yes', '--json')).toMatchObject({ code: 0, stdout: '{"discarded":2}\n' });
@@ -383,36 +353,27 @@ describe('dead-letters discard', () => {
   ])('%j is refused', async (words, message) => {
     const { run, keep, hooks } = await worldOf();
     await keep();
-    const { code, stderr } = await run('dead-letters', 'discard', ...words);
-    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(message) });
+    expect(await run('discard', ...words)).toEqual(failed(2, message));
     expect(await lettersOf(hooks)).toHaveLength(1);
   });
 });
 
 describe('learn --page', () => {
+  const learnFrom = (port: number) => commandAt(`http://127.0.0.1:${port}/ops`, {}, 'learn');
+
   test('learns from unknown and invalid letters, which is logged, and from no other', async () => {
-    const shared = { store: memoryStore(), deadLetters: memoryDeadLetters() };
     const { port, keep, hooks, log } = await pageWorld({
-      receiver: { ...shared, events: { 'payout.sent': z.looseObject({ payout: z.looseObject({}) }) } },
-    });
-    const failing = receiver({
-      ...shared,
-      privateKey: KEY,
-      logger: false,
-      events: { 'refund.lost': SCHEMA },
-      handlers: {
-        '*': () => {
-          throw new Error('down');
-        },
+      receiver: {
+        events: { 'payout.sent': z.looseObject({ payout: z.looseObject({}) }), 'refund.lost': SCHEMA },
+        handlers: { '*': () => Promise.reject(new Error('down')) },
       },
     });
-    const { body: rawBody, headers } = delivery(fixtures.event('refund.lost', { refund: { id: 'r' } }));
-    expect((await failing.receive({ rawBody, headers })).status).toBe(500);
+    await keep(fixtures.event('refund.lost', { refund: { id: 'r' } }));
     await keep(refund('r-1', { refund: { id: 'r-1', email: 'ada@lovelace.example' } }));
     await keep(refund('r-2', { refund: { id: 'r-2' } }));
     await keep(fixtures.event('payout.sent', { payout: [] }));
-    const run = commandFor(port);
-    const learned = jsonLines(await run('learn', '--json', '--since', '1h'));
+    const run = learnFrom(port);
+    const learned = jsonLines(await run('--json', '--since', '1h'));
     expect(learned.map(({ event, events }) => [event, events])).toEqual([
       ['payout.sent', 1],
       ['refund.made', 2],
@@ -421,21 +382,15 @@ describe('learn --page', () => {
     expect(JSON.stringify(learned)).not.toContain('lovelace');
     const revealed = log.lines.filter(({ msg }) => msg === 'letter revealed');
     expect(revealed).toHaveLength(3);
-    const { stdout } = await run('learn', 'refund.*', '--limit', '1');
+    const { stdout } = await run('refund.*', '--limit', '1');
     expect(stdout).toContain('learned from. */\nexport const refundMadePayload');
     expect(stdout).not.toContain('email: z.string().optional()');
-    const nothing = await run('learn', 'order.*');
-    expect(nothing).toEqual({
-      code: 1,
-      stdout: '',
-      stderr: 'There are no unknown or invalid dead letters of order.*.\n',
-    });
+    const stderr = 'There are no unknown or invalid dead letters of order.*.\n';
+    expect(await run('order.*')).toEqual({ code: 1, stdout: '', stderr });
     expect(await lettersOf(hooks)).toHaveLength(4);
   });
-});
 
-describe('learn --page leaves letters out', () => {
-  test('that are not what was kept', async () => {
+  test('leaves letters out that are not what was kept', async () => {
     const deadLetters = faultyDeadLetters();
     const { port, keep } = await pageWorld({ receiver: { deadLetters } });
     for (const id of ['r-1', 'r-2']) await keep(refund(id));
@@ -444,20 +399,18 @@ describe('learn --page leaves letters out', () => {
       reads += 1;
       return reads === 1 ? { status: 'unreadable' } : real();
     };
-    const { code, stdout, stderr } = await commandFor(port)('learn');
-    expect({ code, stderr }).toEqual({ code: 0, stderr: 'Skipped 1 body that is not an event.\n' });
-    expect(stdout).toContain('the one event that it was learned from');
-    deadLetters.faults.read = () => ({ status: 'unreadable' });
-    expect(await commandFor(port)('learn')).toMatchObject({
-      code: 1,
-      stderr: 'No body is an event.\n',
+    expect(await learnFrom(port)()).toEqual({
+      code: 0,
+      stdout: expect.stringContaining('the one event that it was learned from'),
+      stderr: 'Skipped 1 body that is not an event.\n',
     });
+    deadLetters.faults.read = () => ({ status: 'unreadable' });
+    expect(await learnFrom(port)()).toMatchObject({ code: 1, stderr: 'No body is an event.\n' });
   });
 });
 
 describe('an address or a token that is not right', () => {
-  const list = (url: string, file = token) =>
-    runCli(['dead-letters', 'list', '--page', url, '--token-file', file]);
+  const list = (url: string, file?: string) => commandAt(url, {}, 'dead-letters', file)('list');
 
   test.each<[string, number, RegExp]>([
     ['nonsense', 2, /^--page is not an absolute https: URL/],
@@ -466,34 +419,30 @@ describe('an address or a token that is not right', () => {
     ['https://shop.example/ops?x=c4nary', 2, /^--page has a user name, a query or a fragment/],
     ['http://shop.example/ops', 2, /^--page is http: to another machine, so others could read the token/],
     ['http://127.0.0.1.example/ops', 2, /^--page is http: to another machine/],
-    [
-      'https://nowhere.invalid/ops',
-      3,
-      /^Nothing listens at https:\/\/nowhere\.invalid \((?:ENOTFOUND|EAI_AGAIN)\)/,
-    ],
+    ['https://no.invalid/ops', 3, /^Nothing listens at https:\/\/no\.invalid \((?:ENOTFOUND|EAI_AGAIN)\)/],
   ])('%s', async (url, code, message) => {
-    const failed = await list(url);
-    expect(failed).toMatchObject({ code, stdout: '', stderr: expect.stringMatching(message) });
-    expect(failed.stderr).not.toContain('c4nary');
+    const run = await list(url);
+    expect(run).toEqual(failed(code, message));
+    expect(run.stderr).not.toContain('c4nary');
   });
 
   test('is also taken as --url, the name of before, which no help shows', async () => {
     const { port } = await worldOf();
+    const run = (...words: string[]) => runCli(['dead-letters', 'list', ...words]);
     const where = ['--url', `http://127.0.0.1:${port}/ops`, `--token-file=${token}`];
-    expect(await runCli(['dead-letters', 'list', ...where])).toMatchObject({ code: 0, stderr: '' });
-    expect((await runCli(['dead-letters', 'list', '--url=nonsense'])).stderr).toMatch(/^--page is not/);
-    expect((await runCli(['dead-letters', 'list', '--', '--url'])).stderr).toContain('no argument "--url"');
-    const { stdout } = await runCli(['dead-letters', 'list', '--help']);
+    expect(await run(...where)).toMatchObject({ code: 0, stderr: '' });
+    expect((await run('--url=nonsense')).stderr).toMatch(/^--page is not/);
+    expect((await run('--', '--url')).stderr).toContain('no argument "--url"');
+    const { stdout } = await run('--help');
     expect(stdout).toContain('--page URL');
     expect(stdout).not.toContain('--url');
   });
 
   test('names what is missing, and tokens that cannot be one', async () => {
-    expect((await runCli(['dead-letters', 'list'])).stderr).toMatch(/^--page is missing/);
     const url = 'https://shop.example/ops';
-    expect((await runCli(['dead-letters', 'list', '--page', url])).stderr).toMatch(
-      /^--token-file is missing/,
-    );
+    const words = ['dead-letters', 'list'];
+    expect((await runCli(words)).stderr).toMatch(/^--page is missing/);
+    expect((await runCli([...words, '--page', url])).stderr).toMatch(/^--token-file is missing/);
     const cases = [
       ['/nowhere/c4nary', '--token-file cannot be read (ENOENT).\n'],
       [fileWith('\n'), '--token-file is empty. The file must hold only the token.\n'],
@@ -507,66 +456,39 @@ describe('an address or a token that is not right', () => {
   });
 
   test('says that nothing listens', async () => {
-    const closed = await freePort();
-    const { code, stderr } = await list(`http://localhost:${closed}/ops`);
-    expect({ code, stderr }).toEqual({
-      code: 3,
-      stderr: `Nothing listens at http://localhost:${closed} (ECONNREFUSED). Check --page, and whether the app runs.\n`,
-    });
+    const origin = `http://localhost:${await freePort()}`;
+    const stderr = `Nothing listens at ${origin} (ECONNREFUSED). Check --page, and whether the app runs.\n`;
+    expect(await list(`${origin}/ops`)).toMatchObject({ code: 3, stderr });
   });
 
   test('says what the page says of the token', async () => {
     const { port, hooks } = await worldOf();
     const url = `http://127.0.0.1:${port}/ops/`;
-    const { code, stdout, stderr } = await list(url, fileWith('c4nary'));
-    expect({ code, stdout, stderr }).toEqual({
-      code: 1,
-      stdout: '',
-      stderr:
-        'The page refuses the token in --token-file (403). You may not see this page. Sign in with another account.\n',
-    });
-    const replay = ['dead-letters', 'replay', '--page', url, '--token-file', fileWith('c4nary'), '--json'];
-    const refused = await runCli(replay);
+    const run = commandAt(url, {}, 'dead-letters', fileWith('c4nary'));
+    const stderr =
+      'The page refuses the token in --token-file (403). You may not see this page. Sign in with another account.\n';
+    expect(await run('list')).toEqual({ code: 1, stdout: '', stderr });
+    const refused = await run('replay', '--json');
     expect(JSON.parse(refused.stderr)).toMatchObject({ error: { code: 'FORBIDDEN' } });
     expect(await lettersOf(hooks)).toEqual([]);
   });
 
   test.each<[string, express.RequestHandler, RegExp]>([
-    [
-      'a 401 before the page',
-      (_, response) => void response.status(401).end('who?'),
-      /refuses the token .* \(401\)\.\n/,
-    ],
-    [
-      'another page',
-      (_, response) => void response.send('<h1>Shop</h1>'),
-      /answered 200, but it is not a dead-letter page/,
-    ],
-    [
-      'another JSON',
-      (_, response) => void response.json([1]),
-      /answered 200, but it is not a dead-letter page/,
-    ],
-    [
-      'a path that is not there',
-      (_, __, next) => next(),
-      /answered 404, but it is not a dead-letter page\. Give --page/,
-    ],
+    ['a 401 before it', (_, res) => void res.status(401).end('who?'), /refuses the token .* \(401\)\.\n/],
+    ['another page', (_, res) => void res.send('<h1>'), /answered 200, but it is not a dead-letter page/],
+    ['another JSON', (_, res) => void res.json([1]), /answered 200, but it is not a dead-letter page/],
+    ['another path', (_, __, next) => next(), /answered 404, but it is not a dead-letter page\. Give --page/],
     [
       'a login',
-      (_, response) => response.redirect('https://login.example/?to=c4nary'),
+      (_, res) => res.redirect('https://login.example/?to=c4nary'),
       /^The server redirects \(302\) to https:\/\/login\.example\/, and the token was not sent there/,
     ],
   ])('%s', async (_, handler, message) => {
-    const port = await listen(express().use(handler));
-    for (const words of [['list'], ['replay']]) {
-      const { code, stdout, stderr } = await commandFor(port)('dead-letters', ...words);
-      expect({ code, stdout, stderr }).toEqual({
-        code: 1,
-        stdout: '',
-        stderr: expect.stringMatching(message),
-      });
-      expect(stderr).not.toContain('c4nary');
+    const run = commandFor(await listen(express().use(handler)));
+    for (const command of ['list', 'replay']) {
+      const ended = await run(command);
+      expect(ended).toEqual(failed(1, message));
+      expect(ended.stderr).not.toContain('c4nary');
     }
   });
 });

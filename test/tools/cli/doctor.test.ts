@@ -1,4 +1,3 @@
-import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -6,8 +5,9 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import express from 'express';
 import { cachedKeys, memoryDeadLetters, type ReceiverOptions, receiver } from 'payment-webhooks';
 import { z } from 'zod';
+import { hmac } from '../../setup/delivery.js';
 import { refusingPort } from '../../setup/ports.js';
-import { jsonLines, runCli, type Setting } from './run-cli.js';
+import { failed, jsonLines, runCli, type Setting } from './run-cli.js';
 
 const KEY = 'pri_doctor_test';
 const setting: Setting = { env: { SERVICE_PRIVATE_KEY: KEY } };
@@ -43,17 +43,11 @@ const doctor = async (listener: RequestListener, ...args: string[]) =>
 
 async function examine(listener: RequestListener, ...args: string[]) {
   const { code, stdout, stderr } = await doctor(listener, '--json', ...WAIT, ...args);
-  const lines = jsonLines({ stdout });
-  const end = lines.pop() as { passed: number; failed: number; skipped: number };
-  const failed = (lines as Line[]).filter(({ passed }) => passed === false);
-  return {
-    code,
-    stderr,
-    lines: lines as Line[],
-    failed,
-    end,
-    cureOf: (part: string) => failed.find(({ check }) => check.includes(part))?.cure,
-  };
+  const lines: Line[] = jsonLines({ stdout });
+  const end: unknown = lines.pop();
+  const failed = lines.filter(({ passed }) => passed === false);
+  const cureOf = (part: string) => failed.find(({ check }) => check.includes(part))?.cure;
+  return { code, stderr, lines, failed, end, cureOf };
 }
 
 const handlers: ReceiverOptions['handlers'] = { '*': () => {} };
@@ -64,32 +58,30 @@ const mounted = (handler: RequestListener) => {
   app.post('/hooks', handler as express.RequestHandler);
   return app;
 };
-const digest = (body: string | Buffer) => createHmac('sha256', KEY).update(body).digest('hex');
+const digest = (body: string | Buffer) => hmac(body, KEY);
 const header = 'x-service-signature';
 
 const bodyOf = async (request: unknown) =>
   Buffer.concat(await (request as { toArray(): Promise<Buffer[]> }).toArray());
 
-function compareParsedBody(): RequestListener {
-  const app = express();
-  app.use(express.json());
-  app.post('/hooks', (request, response) => {
-    if (request.get(header) !== digest(JSON.stringify(request.body))) response.sendStatus(401);
-    else response.json({ ok: true });
-  });
-  return app;
-}
+/** An app with `express.json()` before its endpoint. */
+const parsing = (endpoint: express.RequestHandler) => express().use(express.json()).post('/hooks', endpoint);
 
 /** Apps that leave a check unanswered. Each waits for it, so they are all examined at the same time. */
 const UNANSWERED = {
-  'a check of JSON.stringify(req.body)': () => examine(compareParsedBody()),
+  'a check of JSON.stringify(req.body)': () =>
+    examine(
+      parsing((request, response) => {
+        const signed = digest(JSON.stringify(request.body));
+        response.sendStatus(request.get(header) === signed ? 200 : 401);
+      }),
+    ),
   'a check that stops at the first bad digit': () =>
     examine(
       mounted(async (request, response) => {
         const body = await bodyOf(request);
         const given = Buffer.from(String(request.headers[header]), 'hex');
-        response.statusCode = given.toString('hex') === digest(body) ? 200 : 401;
-        response.end();
+        response.writeHead(given.toString('hex') === digest(body) ? 200 : 401).end();
       }),
     ),
   'an answer whose body does not end': () =>
@@ -117,11 +109,7 @@ beforeAll(() => {
   minimal = import('../../../examples/minimal/app.js').then(({ app }) => doctor(app));
 });
 
-async function examinationOf(name: Unanswered) {
-  const examination = await examined.get(name);
-  if (!examination) throw new Error(`${name} was not examined.`);
-  return examination;
-}
+const examinationOf = (name: Unanswered) => examined.get(name) as ReturnType<typeof examine>;
 
 describe('an app with receiver()', () => {
   test('passes every check too when cachedKeys() asks for a retry of forged deliveries', async () => {
@@ -142,21 +130,12 @@ describe('an app with receiver()', () => {
     const { code, failed, end, lines } = await examine(mounted(hooks({ handlers })));
     expect(failed).toEqual([]);
     expect({ code, end }).toEqual({ code: 0, end: { passed: lines.length, failed: 0, skipped: 0 } });
-    for (const name of [
-      'a valid delivery',
-      'the same delivery again',
-      'tampered',
-      'no signature',
-      'another key',
-      'upper case',
-      'again after signing',
-      '300 KB',
-      'GET',
-      'never ends',
-      'after all that',
-    ]) {
-      expect(lines.map(({ check }) => check).join('\n')).toContain(name);
-    }
+    const checks = lines.map(({ check }) => check).join('\n');
+    const names = [
+      ...['a valid delivery', 'the same delivery again', 'tampered', 'no signature', 'another key'],
+      ...['upper case', 'again after signing', '300 KB', 'GET', 'never ends', 'after all that'],
+    ];
+    for (const name of names) expect(checks).toContain(name);
     expect(seen).toEqual(Array(3).fill([true, 'doctor-test', 'doctor-test']));
   });
 
@@ -176,12 +155,11 @@ describe('an app with receiver()', () => {
   test('prints a checklist for a person, with what came back', async () => {
     const url = await serve(mounted(hooks()));
     const { code, stdout, stderr } = await runCli(['doctor', url], setting);
-    expect(code).toBe(0);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toContain(`Sending signed sandbox events with the order_id "doctor-test" to ${url}.`);
     expect(stdout).toMatch(/^pass {2}a valid delivery +200$/m);
     expect(stdout).toMatch(/^pass {2}a body that never ends +408$/m);
     expect(stdout).toMatch(/\n\d+ passed, 0 failed\. Nothing to fix\.\n$/);
-    expect(stderr).toBe('');
   });
 
   test('shows progress on a terminal while it runs, and clears the line', async () => {
@@ -194,31 +172,24 @@ describe('an app with receiver()', () => {
 });
 
 describe('an app with a mistake is told the cause and the fix, exit code 1', () => {
+  const acceptsAll = mounted((_, response) => void response.end('{}'));
+
   test('express.json() before receiver(): the line to change', async () => {
-    const app = express();
-    app.use(express.json());
-    app.post('/hooks', hooks() as express.RequestHandler);
-    const { code, cureOf } = await examine(app);
+    const { code, cureOf } = await examine(parsing(hooks() as express.RequestHandler));
     expect(code).toBe(1);
     expect(cureOf('a valid delivery')).toContain('express.json() runs before receiver()');
     expect(cureOf('a valid delivery')).toContain('app.use(express.json({ verify: keepRawBody }))');
   });
 
   test('several times is told the cause once', async () => {
-    const { stdout } = await doctor(
-      mounted((_, response) => void response.end('{}')),
-      ...WAIT,
-    );
+    const { stdout } = await doctor(acceptsAll, ...WAIT);
     expect(stdout.split('A FORGED DELIVERY WAS ACCEPTED')).toHaveLength(2);
     expect(stdout).toContain('as above');
   });
 
   test('express.json() before a hand-written check of req.body', async () => {
-    const app = express();
-    app.use(express.json());
-    app.post('/hooks', (request, response) => {
-      if (request.get(header) !== digest(request.body)) response.sendStatus(401);
-      else response.json({ ok: true });
+    const app = parsing((request, response) => {
+      response.sendStatus(request.get(header) === digest(request.body) ? 200 : 401);
     });
     const { cureOf } = await examine(app);
     expect(cureOf('a valid delivery')).toContain('Move app.post(…, receiver()) above');
@@ -234,7 +205,7 @@ describe('an app with a mistake is told the cause and the fix, exit code 1', () 
   });
 
   test('no check at all', async () => {
-    const { code, cureOf, failed } = await examine(mounted((_, response) => void response.end('{}')));
+    const { code, cureOf, failed } = await examine(acceptsAll);
     expect(code).toBe(1);
     expect(cureOf('no signature')).toContain('FORGED');
     expect(failed.length).toBeGreaterThan(10);
@@ -336,9 +307,8 @@ describe('an endpoint that answers 200 ignored', () => {
     expect(cureOf('a valid delivery')).toMatch(
       /^It answered 200 ignored: no handler ran\. .*no handler is registered for transaction\.paid.*option sandbox is 'ignore'/,
     );
-    expect(lines).toContainEqual({
-      ...{ check: 'the same delivery again', passed: null, skipped: 'no handler ran for the first delivery' },
-    });
+    const skipped = 'no handler ran for the first delivery';
+    expect(lines).toContainEqual({ check: 'the same delivery again', passed: null, skipped });
     expect(end).toEqual({ passed: lines.length - 4, failed: 3, skipped: 1 });
   });
 
@@ -375,10 +345,9 @@ describe('where the valid delivery is not accepted', () => {
     ['another key', hooks({ privateKey: 'pri_other' }), '401'],
     [
       'nothing but 200 for what is forged',
-      (request, response) => {
-        request.resume().on('end', () => {
-          response.writeHead(String(request.headers[header]).length === 64 ? 500 : 200).end();
-        });
+      async (request, response) => {
+        await bodyOf(request);
+        response.writeHead(String(request.headers[header]).length === 64 ? 500 : 200).end();
       },
       '500',
     ],
@@ -393,16 +362,10 @@ describe('where the valid delivery is not accepted', () => {
     const [first, ...others] = lines;
     expect(first).toMatchObject({ check: 'a valid delivery', passed: false, got });
     expect(others.length).toBeGreaterThan(15);
-    for (const { check, ...line } of others) {
-      expect([check, line]).toEqual([
-        check,
-        { passed: null, skipped: 'the valid delivery was not accepted' },
-      ]);
-    }
-    expect({ code, end, stderr, requests }).toEqual({
-      ...{ code: 1, stderr: '', requests: 1 },
-      end: { passed: 0, failed: 1, skipped: others.length },
-    });
+    const skipped = 'the valid delivery was not accepted';
+    expect(others).toEqual(others.map(({ check }) => ({ check, passed: null, skipped })));
+    expect({ code, stderr, requests }).toEqual({ code: 1, stderr: '', requests: 1 });
+    expect(end).toEqual({ passed: 0, failed: 1, skipped: others.length });
   });
 
   test('a person is told so', async () => {
@@ -444,36 +407,25 @@ describe('the examples', () => {
 describe('what doctor refuses', () => {
   test('an endpoint where nothing listens: exit code 3', async () => {
     const url = `http://127.0.0.1:${await refusingPort()}/hooks`;
-    const { code, stderr } = await runCli(['doctor', url], setting);
-    expect(code).toBe(3);
-    expect(stderr).toContain('Nothing listens at http://127.0.0.1:');
+    expect(await runCli(['doctor', url], setting)).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining('Nothing listens at http://127.0.0.1:'),
+    });
   });
 
   test('another machine, unless a person agrees: exit code 2', async () => {
-    const url = 'http://doctor.invalid/hooks';
-    const unasked = await runCli(['doctor', url], setting);
-    expect(unasked).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('doctor.invalid is not this machine'),
-    });
+    const run = (more: Setting = {}, ...args: string[]) =>
+      runCli(['doctor', 'http://doctor.invalid/hooks', ...args], { ...setting, ...more });
+    const unasked = await run();
+    expect(unasked).toEqual(failed(2, 'doctor.invalid is not this machine'));
     expect(unasked.stderr).toContain('order_id "doctor-test"');
-    expect((await runCli(['doctor', url], { ...setting, tty: true, stdin: 'n\n' })).code).toBe(2);
-    for (const agreed of [
-      await runCli(['doctor', url, '--yes'], setting),
-      await runCli(['doctor', url], { ...setting, tty: true, stdin: 'y\n' }),
-    ]) {
+    expect((await run({ tty: true, stdin: 'n\n' })).code).toBe(2);
+    for (const agreed of [await run({}, '--yes'), await run({ tty: true, stdin: 'y\n' })]) {
       expect(agreed).toMatchObject({ code: 3, stderr: expect.stringContaining('Nothing listens') });
     }
   });
 
-  test.each<[string, string[], Record<string, string>, string]>([
-    ['no key', ['http://localhost:1'], {}, 'SERVICE_PRIVATE_KEY'],
-    ['no address', ['shop.example'], { SERVICE_PRIVATE_KEY: KEY }, 'URL "shop.example" is not the URL'],
-    ['no time', ['http://localhost:1', '--timeout', 'soon'], { SERVICE_PRIVATE_KEY: KEY }, '--timeout'],
-    ['no header name', ['http://localhost:1', '--header', 'a b'], { SERVICE_PRIVATE_KEY: KEY }, 'header'],
-  ])('%s: exit code 2', async (_, args, env, message) => {
-    const { code, stderr } = await runCli(['doctor', ...args], { env });
-    expect(code).toBe(2);
-    expect(stderr).toContain(message);
+  test('no key: exit code 2', async () => {
+    expect(await runCli(['doctor', 'http://localhost:1'])).toEqual(failed(2, 'SERVICE_PRIVATE_KEY'));
   });
 });

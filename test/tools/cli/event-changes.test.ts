@@ -43,6 +43,8 @@ describe('--set', () => {
     [['transaction.amount=1'], 'Did you mean "payload.transaction.amount"?'],
     [['paylod.a=1'], 'Did you mean "payload"?'],
     [['event_name=a.b'], 'id, sandbox or payload'],
+    [['sandbox=true'], '--set sandbox:=true'],
+    [['payload=x'], '--set payload is not valid'],
     [['payload.a:=abc'], 'For text, use --set payload.a='],
     [['payload.a=1', 'payload.a.b=2'], '--set payload.a.b: payload.a is text and has no fields.'],
     [['payload.transaction.amount.x=1'], 'payload.transaction.amount is text and has no fields.'],
@@ -97,6 +99,7 @@ describe('--data', () => {
     ['[]', '--data is not a JSON object.'],
     ['{"event_name":"refund.succeeded","payload":{}}', '--data is an event "refund.succeeded"'],
     ['{"event_name":"transaction.paid"}', 'The payload in --data is not a JSON object.'],
+    ['{"event_name":"transaction.paid","id":7,"payload":{}}', 'The id in --data is not valid'],
   ])('%s is refused', (text, message) => {
     expect(() => changes([], text)).toThrow(message);
   });

@@ -1,14 +1,14 @@
 // `explain`: each code with its section of docs/errors.md.
 import { describe, expect, test } from '@jest/globals';
 import { ANSWERS } from '../../../src/errors.js';
-import { runCli } from './run-cli.js';
+import { failed, jsonLines, runCli } from './run-cli.js';
 
 const codes = Object.entries(ANSWERS);
 
 describe('explain', () => {
   test.each(codes)('%s prints its section, and of that alone', async (code, { message }) => {
-    const { code: exit, stdout, stderr } = await runCli(['explain', code]);
-    expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' });
+    const { stdout, ...end } = await runCli(['explain', code]);
+    expect(end).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(new RegExp(`^${code}\n\n`));
     if (!stdout.includes('Never sent:')) expect(stdout).toContain(`"${message}"`);
     expect(stdout.length).toBeGreaterThan(code.length + message.length + 60);
@@ -16,17 +16,15 @@ describe('explain', () => {
   });
 
   test('shows the code of a section, and the page that a link leads to', async () => {
-    expect((await runCli(['explain', 'BODY_CONSUMED'])).stdout).toContain(
-      "  app.post('/hooks', receiver());\n",
-    );
-    expect((await runCli(['explain', 'HANDLER_TIMEOUT'])).stdout).toContain('(docs/delivery.md)');
+    const textOf = async (code: string) => (await runCli(['explain', code])).stdout;
+    expect(await textOf('BODY_CONSUMED')).toContain("  app.post('/hooks', receiver());\n");
+    expect(await textOf('HANDLER_TIMEOUT')).toContain('(docs/delivery.md)');
   });
 
   test.each(['store_unavailable', 'store-unavailable', 'Store_Unavailable'])(
     'takes a code however it is written: %s',
     async (typed) => {
-      const { stdout } = await runCli(['explain', typed]);
-      expect(stdout).toMatch(/^STORE_UNAVAILABLE\n/);
+      expect((await runCli(['explain', typed])).stdout).toMatch(/^STORE_UNAVAILABLE\n/);
     },
   );
 
@@ -40,16 +38,16 @@ describe('explain', () => {
   });
 
   test('refuses an unknown code, with the nearest one and the list', async () => {
-    const { code, stdout, stderr } = await runCli(['explain', 'SIGNATURE_MISSMATCH']);
-    expect([code, stdout]).toEqual([2, '']);
-    expect(stderr).toContain('CODE "SIGNATURE_MISSMATCH" does not exist. Did you mean "SIGNATURE_MISMATCH"?');
-    for (const [name] of codes) expect(stderr).toContain(name);
+    const run = await runCli(['explain', 'SIGNATURE_MISSMATCH']);
+    const reason = 'CODE "SIGNATURE_MISSMATCH" does not exist. Did you mean "SIGNATURE_MISMATCH"?';
+    expect(run).toEqual(failed(2, reason));
+    for (const [name] of codes) expect(run.stderr).toContain(name);
   });
 
   test('prints JSON for programs', async () => {
-    const one = JSON.parse((await runCli(['explain', 'CLOSING', '--json'])).stdout);
-    expect(one).toEqual({ code: 'CLOSING', ...ANSWERS.CLOSING, text: expect.stringContaining('`close()`') });
-    const all = (await runCli(['explain', '--json'])).stdout.trim().split('\n');
-    expect(all.map((line) => JSON.parse(line).code)).toEqual(codes.map(([name]) => name));
+    const one = { code: 'CLOSING', ...ANSWERS.CLOSING, text: expect.stringContaining('`close()`') };
+    expect(jsonLines(await runCli(['explain', 'CLOSING', '--json']))).toEqual([one]);
+    const all = jsonLines(await runCli(['explain', '--json']));
+    expect(all.map(({ code }) => code)).toEqual(codes.map(([name]) => name));
   });
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { fixtures } from '../../../src/fixtures/fixture.js';
 import { fileWith, folder } from './files.js';
-import { jsonLines, runCli } from './run-cli.js';
+import { failed, jsonLines, runCli } from './run-cli.js';
 
 const refund = fixtures.event('refund.succeeded', { refund: { id: 'r-1', amount: 12 } });
 const payout = fixtures.event('payout.sent', { payout: { iban: 'DE02120300000000202051' } });
@@ -20,9 +20,8 @@ describe('learn', () => {
     ],
   ])('reads %s, from a file and from standard input', async (_, text, names) => {
     const fromFile = await runCli(['learn', '--file', fileWith(text), '--json']);
-    const fromInput = await runCli(['learn', '--json'], { stdin: text });
-    expect(fromFile).toEqual(fromInput);
-    expect({ code: fromFile.code, stderr: fromFile.stderr }).toEqual({ code: 0, stderr: '' });
+    expect(await runCli(['learn', '--json'], { stdin: text })).toEqual(fromFile);
+    expect(fromFile).toMatchObject({ code: 0, stderr: '' });
     expect(jsonLines(fromFile).map(({ event }) => event)).toEqual(names);
     expect(fromFile.stdout).not.toContain('DE02');
   });
@@ -46,17 +45,13 @@ describe('learn', () => {
 
   test('writes a file for each event, and overwrites no file', async () => {
     const out = join(folder, 'new/events');
-    const stdin = JSON.stringify([refund, payout]);
-    const { code, stdout } = await runCli(['learn', '--out', out], { stdin });
+    const learn = () => runCli(['learn', '--out', out], { stdin: JSON.stringify([refund, payout]) });
+    const written = (name: string) => readFileSync(join(out, name), 'utf8');
     const names = ['payout-sent.ts', 'refund-succeeded.ts', 'index.ts'];
-    expect({ code, stdout }).toEqual({
-      code: 0,
-      stdout: `${names.map((name) => join(out, name)).join('\n')}\n`,
-    });
+    const stdout = `${names.map((name) => join(out, name)).join('\n')}\n`;
+    expect(await learn()).toMatchObject({ code: 0, stdout });
     expect(readdirSync(out).sort()).toEqual([...names].sort());
-    expect(
-      readFileSync(join(out, 'index.ts'), 'utf8'),
-    ).toBe(`import { payoutSentPayload } from './payout-sent.js';
+    expect(written('index.ts')).toBe(`import { payoutSentPayload } from './payout-sent.js';
 import { refundSucceededPayload } from './refund-succeeded.js';
 
 /** For \`receiver({ events })\`. */
@@ -66,13 +61,8 @@ export const events = {
 };
 `);
     writeFileSync(join(out, 'payout-sent.ts'), 'mine');
-    const again = await runCli(['learn', '--out', out], { stdin });
-    expect(again).toMatchObject({
-      code: 2,
-      stdout: '',
-      stderr: expect.stringMatching(/payout-sent\.ts" already exists/),
-    });
-    expect(readFileSync(join(out, 'payout-sent.ts'), 'utf8')).toBe('mine');
+    expect(await learn()).toEqual(failed(2, 'payout-sent.ts" already exists'));
+    expect(written('payout-sent.ts')).toBe('mine');
   });
 
   test('writes nothing when one of its files exists', async () => {
@@ -84,8 +74,8 @@ export const events = {
   });
 
   test('says how many bodies are no event', async () => {
-    const { code, stderr } = await runCli(['learn'], { stdin: JSON.stringify([refund, { id: 1 }, null]) });
-    expect({ code, stderr }).toEqual({ code: 0, stderr: 'Skipped 2 bodies that are not events.\n' });
+    const run = await runCli(['learn'], { stdin: JSON.stringify([refund, { id: 1 }, null]) });
+    expect(run).toMatchObject({ code: 0, stderr: 'Skipped 2 bodies that are not events.\n' });
   });
 
   test.each<[string[], string, number, RegExp]>([
@@ -98,21 +88,11 @@ export const events = {
     [['--limit', '7'], '', 2, /^--limit needs --page/],
     [['--token-file', 'x'], '', 2, /^--token-file needs --page/],
     [['--page', 'https://x', '--file', 'y'], '', 2, /^Give --page or --file, not both/],
-    [
-      ['--page', 'https://x', '--token-file', 'x', '--limit', '0'],
-      '',
-      2,
-      /^--limit "0" is not a whole number/,
-    ],
-    [
-      ['--page', 'https://x', '--token-file', 'x', '--since', 'soon'],
-      '',
-      2,
-      /^--since "soon" is not a duration/,
-    ],
+    [['--page', 'https://x', '--limit', '0'], '', 2, /^--limit "0" is not a whole number/],
+    [['--page', 'https://x', '--since', 'soon'], '', 2, /^--since "soon" is not a duration/],
   ])('%j fails', async (args, stdin, code, message) => {
-    const failed = await runCli(['learn', ...args], { stdin });
-    expect(failed).toEqual({ code, stdout: '', stderr: expect.stringMatching(message) });
-    expect(failed.stderr).not.toContain('canary');
+    const run = await runCli(['learn', ...args], { stdin });
+    expect(run).toEqual(failed(code, message));
+    expect(run.stderr).not.toContain('canary');
   });
 });

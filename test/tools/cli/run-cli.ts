@@ -1,6 +1,7 @@
 // Runs a command line in this process, with streams of its own.
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
+import { expect } from '@jest/globals';
 import { main } from '../../../src/tools/cli/main.js';
 
 export interface Run {
@@ -38,6 +39,12 @@ export function startCli(argv: readonly string[], { env = {}, stdin = '', tty = 
     return { code, ...printed };
   });
   return { printed, ended };
+}
+
+/** The run of a command that failed for this reason: the exit code, and nothing but the reason. */
+export function failed(code: number, reason: string | RegExp) {
+  const stderr = typeof reason === 'string' ? expect.stringContaining(reason) : expect.stringMatching(reason);
+  return { code, stdout: '', stderr };
 }
 
 /** What was printed with --json: one value a line. */

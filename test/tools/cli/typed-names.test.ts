@@ -1,14 +1,9 @@
 // Every message names the flag, the argument or the variable that the person typed, and no option of the API.
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { CLIENT_OPTIONS } from '../../../src/client/options.js';
 import { SIMULATOR_OPTIONS } from '../../../src/tools/simulator/settings.js';
-import { against } from './against.js';
 import { fileWith } from './files.js';
-import { runCli } from './run-cli.js';
-
-/** A key file with this content. */
-const FILE = (content: string) => ({ content });
-type Word = string | ReturnType<typeof FILE>;
+import { failed, runCli } from './run-cli.js';
 
 // Those that are no word of English, so that a message may not hold them at all.
 const API_NAMES = [...SIMULATOR_OPTIONS.names, ...CLIENT_OPTIONS.names, 'signatureHeader'].filter((name) =>
@@ -16,10 +11,23 @@ const API_NAMES = [...SIMULATOR_OPTIONS.names, ...CLIENT_OPTIONS.names, 'signatu
 );
 
 const sim = { SERVICE_PRIVATE_KEY: 'pri_sim_dev' };
+const sandbox = { SERVICE_PRIVATE_KEY: 'pri_sandbox_c4nary' };
+const api = { SERVICE_API_URL: 'https://x.example' };
+const live = ['account', '--live'];
 const url = 'https://shop.example/hooks';
 const simulate = ['simulate', '--port', '0', '--forward'];
 
-test.each<[readonly Word[], Record<string, string>, RegExp]>([
+async function expectRefused(words: readonly string[], env: Record<string, string>, message: RegExp) {
+  // A simulator that starts after all would run until it is stopped.
+  const stop = setTimeout(() => process.emit('SIGTERM'), 10_000);
+  const run = await runCli(words, { env });
+  clearTimeout(stop);
+  expect(run).toEqual(failed(2, message));
+  expect(API_NAMES.filter((name) => new RegExp(`\\b${name}\\b`).test(run.stderr))).toEqual([]);
+  expect(run.stderr).not.toContain('c4nary');
+}
+
+test.each<[readonly string[], Record<string, string>, RegExp]>([
   [['simulate', '--retry', 'fsat'], {}, /^--retry "fsat" is not .* Did you mean "fast"\?\n/],
   [['simulate', '--retry', '1s,soon'], {}, /^--retry "1s,soon" .*: "soon" is not a duration/],
   [['simulate', '--retry', ''], {}, /^--retry "" is not/],
@@ -41,39 +49,13 @@ test.each<[readonly Word[], Record<string, string>, RegExp]>([
   [['simulate', '--header', 'a b'], {}, /^--signature-header "a b" is not a valid header name/],
   [['simulate', '--state', ' '], {}, /^--state is empty/],
   [['simulate', '--allow-target', ''], {}, /^--allow-target is empty/],
-  [['simulate'], { NODE_ENV: 'production' }, /^NODE_ENV is "production".* --allow-production/],
-  [
-    ['simulate', '--key-file', FILE('pri_c4nary\n')],
-    {},
-    /^The live key in --key-file does not begin with "pri_sim_".*Give a simulator key/,
-  ],
-  [
-    ['simulate', '--key-file', FILE('pri_sandbox_c4nary\n')],
-    {},
-    /^The sandbox key in --key-file does not begin with "pri_sandbox_sim_"/,
-  ],
-  [
-    ['simulate', '--key-file', FILE('pri_sim_a:c4nary\n')],
-    {},
-    /^The live key in --key-file contains a space, a colon/,
-  ],
-  [
-    ['simulate', '--key-file', FILE('pri_sim_inactive\n')],
-    {},
-    /^The live key in --key-file is the seeded key/,
-  ],
-  [
-    ['simulate', '--key-file', FILE('pri_sim_a\npri_sim_b\n')],
-    {},
-    /^--key-file holds several keys of one kind/,
-  ],
   [['simulate'], { SERVICE_PRIVATE_KEY: 'pri_sim_inactive' }, /^SERVICE_PRIVATE_KEY is the seeded key/],
   [['simulate'], { SERVICE_PRIVATE_KEY: 'pri_sandbox_sim_' }, /^SERVICE_PRIVATE_KEY .* "pri_sandbox_sim_"/],
-  [['sign'], {}, /SERVICE_PRIVATE_KEY, or .* --key-file/],
+  [['sign'], {}, /Set SERVICE_PRIVATE_KEY, or give --key-file/],
   [['sign'], { SERVICE_PRIVATE_KEY: 'a\tc4nary' }, /^SERVICE_PRIVATE_KEY has a line break/],
-  [['sign', '--key-file', FILE(' c4nary')], {}, /^A key in --key-file begins or ends with white space/],
-  [['sign', '--key-file', FILE('a\nb')], {}, /^--key-file holds 2 keys/],
-  [['sign', '--key-file', '/nowhere'], {}, /^--key-file cannot be read \(ENOENT\)/],
+  [['sign'], { SERVICE_PRIVATE_KEY: '' }, /^SERVICE_PRIVATE_KEY is empty/],
+  [['sign'], { SERVICE_PRIVATE_KEY: ' pri_c4nary' }, /^SERVICE_PRIVATE_KEY begins or ends with white space/],
+  [['sign', '--key-file', '/c4nary'], {}, /^--key-file cannot be read \(ENOENT\)/],
   [['sign', '--body', '@/nowhere'], sim, /^--body "@\/nowhere" cannot be read \(ENOENT\)/],
   [['doctor', '3000', '--header', 'a b'], sim, /^--header "a b" is not a valid header name/],
   [['doctor', '3000', '--timeout', 'soon'], sim, /^--timeout "soon" is not a duration/],
@@ -82,78 +64,60 @@ test.each<[readonly Word[], Record<string, string>, RegExp]>([
   [['account', '--url', 'nonsense'], {}, /^--url is not an absolute https: URL/],
   [['account'], { SERVICE_SIM_URL: 'nonsense' }, /^SERVICE_SIM_URL is not an absolute https: URL/],
   [['account', '--url', 'http://127.0.0.1:1/api/v2'], {}, /^--url ends in \/api\/v2\. Remove/],
-  [['account', '--key-file', FILE('pri_sim_a:b')], {}, /^The key in --key-file has a colon/],
-  [
-    ['account', '--live'],
-    { ...sim, SERVICE_API_URL: 'ftp://x' },
-    /^SERVICE_API_URL is not an absolute https: URL/,
-  ],
-  [
-    ['account', '--live'],
-    { SERVICE_PRIVATE_KEY: 'pri_sandbox_c4nary', SERVICE_API_URL: 'https://x.example' },
-    /^SERVICE_PRIVATE_KEY is a sandbox key.*Give the live key/,
-  ],
+  [live, { ...sim, SERVICE_API_URL: 'ftp://x' }, /^SERVICE_API_URL is not an absolute https: URL/],
+  [live, { ...api, ...sandbox }, /^SERVICE_PRIVATE_KEY is a sandbox key.*Give the live key/],
   [['webhooks', 'create', 'shop.example'], {}, /^URL is not an absolute URL/],
   [['webhooks', 'create', url, '--events', ''], {}, /^--events "" is not a list of event names/],
   [['webhooks', 'create', url, '--events', 'a.b,,c.d'], {}, /^--events "a\.b,,c\.d" is not a list/],
   [['webhooks', 'update', 'w', '--url', 'x'], {}, /^--url is not an absolute URL/],
   [['deliveries', 'list', '--url', 'nonsense'], {}, /^--url is not the address of a simulator/],
   [['trigger', 'transaction.paid'], { SERVICE_SIM_URL: 'https://x' }, /^SERVICE_SIM_URL is not the address/],
-])('%j %j', async (words, env, message) => {
+  [['trigger', 'a.b', '--header', 'a b'], {}, /^--signature-header "a b" is not a valid header name/],
+  [['trigger', 'a.b', '--count', '1001'], {}, /^--count "1001" is not a whole number from 1 to 1000\./],
+  [['trigger', 'a.b', '--count', 'many'], {}, /^--count "many" is not a whole number from 1 to 1000\./],
+  [['trigger', 'a.b', '--fault', 'tamper_bdy'], {}, /Did you mean "tamper_body"\?/],
+  [['trigger', 'a.b', '--fault', 'x'], {}, /^--fault "x" is not one of duplicate, /],
+  [['deliveries', 'list', '--limit', '0'], {}, /^--limit "0" is not a whole number from 1 to 1000\./],
+  [['deliveries', 'list', '--status', 'lost'], {}, /^--status "lost" is not one of pending, /],
+  [['deliveries', 'list', '--status', 'failed,deliverd'], {}, /Did you mean "delivered"\?/],
+  [['deliveries', 'list', '--event', 'paid'], {}, /^--event "paid" is not an event name or a pattern/],
+  [['deliveries', 'show', 'x', '--attempt', 'last'], {}, /^--attempt "last" is not a whole number/],
+])('%j %j', expectRefused);
+
+test('simulate in production', async () => {
   const { NODE_ENV } = process.env;
-  if (env.NODE_ENV) process.env.NODE_ENV = env.NODE_ENV;
-  const typed = words.map((word) => (typeof word === 'string' ? word : fileWith(word.content)));
-  // A simulator that starts after all would run until it is stopped.
-  const stop = setTimeout(() => process.emit('SIGTERM'), 10_000);
-  const { code, stdout, stderr } = await runCli(typed, { env });
-  clearTimeout(stop);
+  process.env.NODE_ENV = 'production';
+  await expectRefused(['simulate'], {}, /^NODE_ENV is "production".* --allow-production/);
   process.env.NODE_ENV = NODE_ENV;
-  expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: expect.stringMatching(message) });
-  expect(API_NAMES.filter((name) => new RegExp(`\\b${name}\\b`).test(stderr))).toEqual([]);
-  expect(stderr).not.toContain('c4nary');
 });
 
-describe('what a simulator would refuse', () => {
-  test.each<[string[], string]>([
-    [
-      ['trigger', 'transaction.paid', '--count', '1001'],
-      '--count "1001" is not a whole number from 1 to 1000.',
-    ],
-    [
-      ['trigger', 'transaction.paid', '--count', 'many'],
-      '--count "many" is not a whole number from 1 to 1000.',
-    ],
-    [['trigger', 'transaction.paid', '--fault', 'tamper_bdy'], 'Did you mean "tamper_body"?'],
-    [['trigger', 'transaction.paid', '--fault', 'x'], '--fault "x" is not one of duplicate, '],
-    [['deliveries', 'list', '--limit', '0'], '--limit "0" is not a whole number from 1 to 1000.'],
-    [['deliveries', 'list', '--status', 'lost'], '--status "lost" is not one of pending, '],
-    [['deliveries', 'list', '--status', 'failed,deliverd'], 'Did you mean "delivered"?'],
-    [['deliveries', 'list', '--event', 'paid'], '--event "paid" is not an event name or a pattern'],
-    [['deliveries', 'show', 'x', '--attempt', 'last'], '--attempt "last" is not a whole number'],
-  ])('%j is refused before it is asked', async (args, message) => {
-    const ask = await against();
-    expect(await ask(...args)).toMatchObject({
-      code: 2,
-      stdout: '',
-      stderr: expect.stringContaining(message),
-    });
-  });
-});
-
-describe('a key in a message', () => {
-  test.each([
+test.each<[string, string, RegExp]>([
+  [
+    'simulate',
     'pri_c4nary',
-    'pri_sandbox_c4nary',
-    'pri_sim_c4nary',
-    'key_pri_c4nary',
-    'http://pri_c4nary:@localhost',
-    'pri_c4nary.pri_sim_',
-  ])('%s is cut', async (key) => {
-    for (const argv of [[key], ['sign', key], ['simulate', '--retry', key]]) {
-      const { code, stderr } = await runCli(argv, { env: { SERVICE_PRIVATE_KEY: 'pri_x' } });
-      expect(code).toBe(2);
-      expect(stderr).not.toContain('c4nary');
-      expect(stderr).toContain('pri_…');
-    }
-  });
+    /^The live key in --key-file does not begin with "pri_sim_".*Give a simulator key/,
+  ],
+  ['simulate', 'pri_sandbox_c4nary', /^The sandbox key in --key-file does not begin with "pri_sandbox_sim_"/],
+  ['simulate', 'pri_sim_a:c4nary\n', /^The live key in --key-file contains a space, a colon/],
+  ['simulate', 'pri_sim_inactive\n', /^The live key in --key-file is the seeded key/],
+  ['simulate', 'pri_sim_a\npri_sim_b\n', /^--key-file holds several keys of one kind/],
+  ['sign', '', /^--key-file is empty/],
+  ['sign', ' c4nary', /^A key in --key-file begins or ends with white space/],
+  ['sign', 'c4nary \n', /^A key in --key-file begins or ends with white space/],
+  ['sign', 'c4nary\nb\n', /^--key-file holds 2 keys/],
+  ['account', 'pri_sim_a:b', /^The key in --key-file has a colon/],
+])('%s with a key file of %j', async (command, keys, message) => {
+  await expectRefused([command, '--key-file', fileWith(keys)], {}, message);
+});
+
+test.each([
+  ...['pri_c4nary', 'pri_sandbox_c4nary', 'pri_sim_c4nary', 'key_pri_c4nary'],
+  ...['http://pri_c4nary:@localhost', 'pri_c4nary.pri_sim_'],
+])('the key in %s is cut', async (key) => {
+  const values = [
+    ['sign', '--body', `@${key}`],
+    ['simulate', '--retry', key],
+  ];
+  for (const argv of [[key], ['sign', key], ['webhooks', key], ...values])
+    await expectRefused(argv, sim, /pri_…/);
 });

@@ -1,23 +1,19 @@
-import { createHmac } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { fixtures } from 'payment-webhooks/testing';
+import { hmac, KEY } from '../../setup/delivery.js';
 import { fileWith } from './files.js';
-import { runCli } from './run-cli.js';
+import { failed, runCli } from './run-cli.js';
 
-const KEY = 'pri_8Zt';
 const env = { SERVICE_PRIVATE_KEY: KEY };
-const hmac = (body: string | Buffer, key = KEY) => createHmac('sha256', key).update(body).digest('hex');
 const event = fixtures.transactionPaid({
   payload: { customer: { name: 'Zoë 支払い' }, metadata: { url: 'https://x.example/<a>&b' } },
 });
 const body = JSON.stringify(event);
 const BOM = '\ufeff';
 
-async function verdict(received: string | Buffer, signature: string, args: string[] = []) {
-  const { code, stdout, stderr } = await runCli(['verify', '--signature', signature, '--json', ...args], {
-    env,
-    stdin: received,
-  });
+async function verdict(stdin: string | Buffer, signature: string, args: string[] = []) {
+  const words = ['verify', '--signature', signature, '--json', ...args];
+  const { code, stdout, stderr } = await runCli(words, { env, stdin });
   expect(stderr).toBe('');
   return { code, ...JSON.parse(stdout) };
 }
@@ -95,12 +91,9 @@ describe('verify', () => {
   });
 
   test('prints the difference and the fix for a person', async () => {
-    const { code, stdout } = await runCli(['verify', '--signature', hmac(body).toUpperCase()], {
-      env,
-      stdin: body,
-    });
-    expect(code).toBe(1);
-    expect(stdout).toMatch(/^Not valid: The digits are right, but in upper case\.\n.+\n$/);
+    const run = await runCli(['verify', '--signature', hmac(body).toUpperCase()], { env, stdin: body });
+    const stdout = expect.stringMatching(/^Not valid: The digits are right, but in upper case\.\n.+\n$/);
+    expect(run).toEqual({ code: 1, stdout, stderr: '' });
   });
 
   test('survives a document so deep that nothing can write it', async () => {
@@ -143,11 +136,8 @@ describe('verify', () => {
 
     test('says which of them it was', async () => {
       const args = ['verify', '--signature', hmac(body, 'pri_old'), '--key-file', keys];
-      const { code, stdout } = await runCli(args, { stdin: body });
-      expect({ code, stdout }).toEqual({
-        code: 0,
-        stdout: 'Valid: the signature belongs to this body. It was made with key 2 of 2.\n',
-      });
+      const stdout = 'Valid: the signature belongs to this body. It was made with key 2 of 2.\n';
+      expect(await runCli(args, { stdin: body })).toMatchObject({ code: 0, stdout });
     });
 
     test('says that it was none of them', async () => {
@@ -157,8 +147,6 @@ describe('verify', () => {
   });
 
   test('is refused without a key, with exit code 2', async () => {
-    const { code, stderr } = await runCli(['verify', '--signature', 'x'], { stdin: body });
-    expect(code).toBe(2);
-    expect(stderr).toContain('SERVICE_PRIVATE_KEY');
+    expect(await runCli(['verify', '--signature', 'x'])).toEqual(failed(2, 'SERVICE_PRIVATE_KEY'));
   });
 });

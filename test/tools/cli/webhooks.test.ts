@@ -9,7 +9,7 @@ import {
 } from '../../client/spec-server.js';
 import { refusingPort } from '../../setup/ports.js';
 import { fileWith } from './files.js';
-import { jsonLines, runCli, type Setting } from './run-cli.js';
+import { failed, jsonLines, runCli, type Setting } from './run-cli.js';
 
 let server: SpecServer;
 /** An address where nothing listens. */
@@ -90,15 +90,9 @@ describe('the webhooks of a simulator', () => {
 
   test('a live key of a key file is not sent to it either', async () => {
     for (const url of [[], ['--url', server.baseUrl]]) {
-      const { code, stderr } = await runCli(
-        ['account', '--key-file', keyFile('pri_c4nary'), ...url],
-        simulator(),
-      );
-      expect({ code, stderr }).toEqual({
-        code: 2,
-        stderr: expect.stringMatching(/^The key in --key-file is not a simulator key.*--live/),
-      });
-      expect(stderr).not.toContain('c4nary');
+      const run = await runCli(['account', '--key-file', keyFile('pri_c4nary'), ...url], simulator());
+      expect(run).toEqual(failed(2, /^The key in --key-file is not a simulator key.*--live/));
+      expect(run.stderr).not.toContain('c4nary');
     }
     expect(server.requests).toEqual([]);
   });
@@ -120,31 +114,20 @@ describe('the webhooks of a simulator', () => {
 
 describe('the webhooks of the service itself', () => {
   test('need --live, the address and the key', async () => {
-    expect((await runCli(['webhooks', 'list', '--live'], live())).code).toBe(0);
-    expect(sentKeys()).toEqual([basic(PRIVATE_KEY)]);
-    const missing = async (env: Record<string, string>, ...args: string[]) =>
+    const list = (env: Record<string, string>, ...args: string[]) =>
       runCli(['webhooks', 'list', '--live', ...args], { env });
-    const { SERVICE_API_URL, SERVICE_PRIVATE_KEY } = live().env as Record<string, string>;
-    expect(await missing({ SERVICE_PRIVATE_KEY: PRIVATE_KEY })).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('SERVICE_API_URL'),
-    });
-    expect(await missing({ SERVICE_API_URL: server.baseUrl })).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('SERVICE_PRIVATE_KEY'),
-    });
-    const both = { SERVICE_API_URL: SERVICE_API_URL ?? '', SERVICE_PRIVATE_KEY: SERVICE_PRIVATE_KEY ?? '' };
-    expect((await missing(both, '--url', server.baseUrl)).code).toBe(2);
-    expect(await missing({ ...both, SERVICE_PRIVATE_KEY: 'pri_sandbox_x' })).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('sandbox key'),
-    });
+    const [key, address] = [{ SERVICE_PRIVATE_KEY: PRIVATE_KEY }, { SERVICE_API_URL: server.baseUrl }];
+    expect((await list({ ...key, ...address })).code).toBe(0);
+    expect(sentKeys()).toEqual([basic(PRIVATE_KEY)]);
+    expect(await list(key)).toEqual(failed(2, 'SERVICE_API_URL'));
+    expect(await list(address)).toEqual(failed(2, 'SERVICE_PRIVATE_KEY'));
+    expect((await list({ ...key, ...address }, '--url', server.baseUrl)).code).toBe(2);
   });
 
   test('take the key of a key file', async () => {
     const args = ['account', '--live', '--key-file', keyFile(PRIVATE_KEY)];
-    const { code, stdout } = await runCli(args, { env: { SERVICE_API_URL: server.baseUrl } });
-    expect({ code, stdout }).toEqual({ code: 0, stdout: 'id      acc_1\nactive  true\n' });
+    const run = await runCli(args, { env: { SERVICE_API_URL: server.baseUrl } });
+    expect(run).toMatchObject({ code: 0, stdout: 'id      acc_1\nactive  true\n' });
   });
 
   describe('are deleted', () => {
@@ -161,21 +144,14 @@ describe('the webhooks of the service itself', () => {
       expect(server.webhooks.size).toBe(0);
     });
 
-    test.each(['n', '', 'yesterday'])('not after the answer %j', async (answer) => {
-      expect((await remove({ tty: true, stdin: `${answer}\n` })).code).toBe(2);
+    test.each(['n\n', '\n', 'yesterday\n', ''])('not after the answer %j', async (stdin) => {
+      expect((await remove({ tty: true, stdin })).code).toBe(2);
       expect(server.webhooks.size).toBe(1);
       expect(server.requests).toHaveLength(0);
     });
 
-    test('not when the input ends without an answer', async () => {
-      expect((await remove({ tty: true, stdin: '' })).code).toBe(2);
-      expect(server.webhooks.size).toBe(1);
-    });
-
     test('not without a terminal, unless --yes is given', async () => {
-      const refused = await remove({ stdin: 'y\n' });
-      expect(refused.code).toBe(2);
-      expect(refused.stderr).toContain('--yes');
+      expect(await remove({ stdin: 'y\n' })).toEqual(failed(2, '--yes'));
       expect(server.webhooks.size).toBe(1);
       expect((await remove({}, '--yes')).code).toBe(0);
       expect(server.webhooks.size).toBe(0);
@@ -189,20 +165,12 @@ describe('failures', () => {
     ['an inactive account', ['account'], { SERVICE_PRIVATE_KEY: INACTIVE_KEY }, 1, 'answered 403'],
     ['an unknown id', ['webhooks', 'delete', 'x', '--yes'], {}, 1, 'answered 404'],
     ['an address that is refused', ['webhooks', 'create', 'https://refused.example'], {}, 1, 'not public'],
-    ['an invalid address', ['webhooks', 'create', 'shop.example'], {}, 2, 'URL is not an absolute URL'],
     ['an id that leads elsewhere', ['webhooks', 'delete', '..', '--yes'], {}, 2, 'id is missing or invalid'],
     ['nothing to update', ['webhooks', 'update', 'w1'], {}, 2, 'Give --url, --events, or both.'],
-    [
-      'no events',
-      ['webhooks', 'ensure', url, '--events', ''],
-      {},
-      2,
-      '--events "" is not a list of event names',
-    ],
   ])('%s: exit code and reason, for people and for programs', async (_, args, env, code, message) => {
     const setting = { env: { ...live().env, ...env } };
     const people = await runCli([...args, '--live'], setting);
-    expect(people).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(message) });
+    expect(people).toEqual(failed(code, message));
     const program = await runCli([...args, '--live', '--json'], setting);
     expect(program).toMatchObject({ code, stdout: '' });
     expect(JSON.parse(program.stderr).error).toMatchObject({
@@ -223,11 +191,9 @@ describe('failures', () => {
     );
   });
 
-  test('exit code 3 when nothing listens, with how to start a simulator', async () => {
-    const { code, stderr } = await runCli(['account', '--url', nowhere]);
-    expect(code).toBe(3);
-    expect(stderr).toContain('payment-webhooks simulate');
-    const env = { SERVICE_API_URL: nowhere, SERVICE_PRIVATE_KEY: PRIVATE_KEY };
+  // Without --live: trigger.test.ts.
+  test('exit code 3 when nothing listens', async () => {
+    const env = { ...live().env, SERVICE_API_URL: nowhere };
     expect((await runCli(['account', '--live'], { env })).code).toBe(3);
   });
 

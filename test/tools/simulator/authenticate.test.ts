@@ -74,13 +74,11 @@ describe('401', () => {
   });
 
   test('a sandbox key is refused on API v2', async () => {
-    const service = await simulator();
-    expect(await answers(service, basic(service.sandboxKey))).toEqual(ALL_UNAUTHENTICATED);
+    expect(await answers(await simulator(), basic('pri_sandbox_sim_dev'))).toEqual(ALL_UNAUTHENTICATED);
   });
 
   test('a live key is refused at the sandbox endpoints', async () => {
-    const service = await simulator();
-    expect(await answers(service, basic(service.privateKey), '/sandbox')).toEqual(ALL_UNAUTHENTICATED);
+    expect(await answers(await simulator(), basic('pri_sim_dev'), '/sandbox')).toEqual(ALL_UNAUTHENTICATED);
   });
 
   test('an unknown path under the API is 401 without a credential', async () => {
@@ -92,8 +90,7 @@ describe('401', () => {
 
   test('two Authorization headers are malformed, even when both are right', async () => {
     const service = await simulator();
-    const { Authorization = '' } = basic(service.privateKey);
-    const header = `Authorization: ${Authorization}`;
+    const header = `Authorization: ${basic(service.privateKey).Authorization}`;
     const request = ['GET /api/v2/account/me HTTP/1.1', 'Host: localhost'];
     expect(await raw(service, [...request, header])).toMatch(/^HTTP\/1\.1 200 /);
     expect(await raw(service, [...request, header, header])).toMatch(/^HTTP\/1\.1 401 /);
@@ -148,8 +145,7 @@ describe('key rotation', () => {
     expect(service.privateKey).toBe('pri_sim_second');
     expect(await known('pri_sim_dev', 'pri_sim_second')).toEqual([401, 200]);
     const keys = { private_key: 'pri_sim_third', sandbox_key: 'pri_sandbox_sim_third' };
-    const rotated = await post(`${service.baseUrl}/_sim/keys`, keys);
-    expect([rotated.status, rotated.text]).toEqual([204, '']);
+    expect(await post(`${service.baseUrl}/_sim/keys`, keys)).toMatchObject({ status: 204, text: '' });
     expect(await known('pri_sim_second', 'pri_sim_third')).toEqual([401, 200]);
     expect(service.sandboxKey).toBe('pri_sandbox_sim_third');
     await service.reset();
@@ -168,16 +164,9 @@ describe('key rotation', () => {
 });
 
 test('the seeds name every key and token, and what each of them shows', () => {
-  expect(seeds.keys.map(({ key }) => key)).toEqual([
-    'pri_sim_dev',
-    'pri_sandbox_sim_dev',
-    'pri_sim_inactive',
-    'pri_sim_unverified',
-  ]);
-  expect(seeds.tokens.map(({ token }) => token)).toEqual([
-    'sim_token_all',
-    'sim_token_read',
-    'sim_token_none',
-  ]);
+  const keys = ['pri_sim_dev', 'pri_sandbox_sim_dev', 'pri_sim_inactive', 'pri_sim_unverified'];
+  expect(seeds.keys.map(({ key }) => key)).toEqual(keys);
+  const tokens = ['sim_token_all', 'sim_token_read', 'sim_token_none'];
+  expect(seeds.tokens.map(({ token }) => token)).toEqual(tokens);
   expect(seeds.accounts).toHaveLength(3);
 });

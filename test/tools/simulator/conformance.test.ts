@@ -2,21 +2,19 @@
 import { expect, test } from '@jest/globals';
 import express from 'express';
 import { type ReceiverOptions, receiver } from 'payment-webhooks';
-import { type FaultKind, faultKinds, type Simulator } from 'payment-webhooks/simulator';
+import { faultKinds, type Simulator } from 'payment-webhooks/simulator';
+import { DIAGNOSES } from '../../../src/tools/simulator/delivery/diagnose.js';
 import { shop } from './shop.js';
 import { simulator } from './world.js';
 
-async function world(options: ReceiverOptions = {}, service?: Simulator) {
-  const running = service ?? (await simulator());
-  return { service: running, handled: await shop(running, { sandbox: 'accept', ...options }) };
+async function world(options: ReceiverOptions = {}) {
+  const service = await simulator();
+  return { service, handled: await shop(service, { sandbox: 'accept', ...options }) };
 }
 
+const attemptsOf = (service: Simulator) => service.deliveries().flatMap(({ attempts }) => attempts);
 const answers = (service: Simulator) =>
-  service
-    .deliveries()
-    .flatMap(({ attempts }) =>
-      attempts.map(({ response }) => [response?.status, JSON.parse(response?.body ?? 'null')]),
-    );
+  attemptsOf(service).map(({ response }) => [response?.status, JSON.parse(response?.body ?? 'null')]);
 
 test('a delivery is verified, handled and acknowledged', async () => {
   const { service, handled } = await world();
@@ -27,20 +25,16 @@ test('a delivery is verified, handled and acknowledged', async () => {
 
 test('a failing handler is retried on schedule until it succeeds', async () => {
   let failures = 3;
-  const { service, handled } = await world({
-    handlers: {
-      'transaction.paid': () => {
-        failures -= 1;
-        if (failures >= 0) throw new Error('The database is down.');
-      },
-    },
-  });
+  const paid = () => {
+    failures -= 1;
+    if (failures >= 0) throw new Error('The database is down.');
+  };
+  const { service, handled } = await world({ handlers: { 'transaction.paid': paid } });
   await service.trigger('transaction.paid');
   await service.advance('1m');
-  const [delivery] = service.deliveries();
-  expect(delivery?.status).toBe('delivered');
-  expect(delivery?.attempts.map(({ response }) => response?.status)).toEqual([500, 500, 500, 200]);
-  expect(delivery?.attempts[0]?.diagnosis).toMatch(/^Your handler failed/);
+  expect(service.deliveries()).toMatchObject([{ status: 'delivered' }]);
+  expect(answers(service).map(([status]) => status)).toEqual([500, 500, 500, 200]);
+  expect(attemptsOf(service)[0]?.diagnosis).toMatch(/^Your handler failed/);
   expect(new Set(handled).size).toBe(1);
 });
 
@@ -52,31 +46,19 @@ test('sandbox events arrive as such', async () => {
   expect(answers(service).map(([, body]) => body.outcome)).toEqual(['ignored', 'processed']);
 });
 
-test('sandbox events may be signed with the sandbox key', async () => {
-  const service = await simulator({ sandboxSigning: 'sandbox-key' });
-  const { handled } = await world({ privateKey: [service.privateKey, service.sandboxKey] }, service);
-  await service.trigger('transaction.paid', { sandbox: true });
-  expect(handled).toHaveLength(1);
-});
-
 test('a payload that does not fit is 422, and the diagnosis says so', async () => {
   const { service } = await world();
   await service.trigger('transaction.paid', { payload: { transaction: { status: '1' as never } } });
-  const [attempt] = service.deliveries()[0]?.attempts ?? [];
-  expect(attempt?.response?.status).toBe(422);
-  expect(attempt?.diagnosis).toMatch(/^Your endpoint rejected the event\./);
+  const diagnosis = expect.stringMatching(/^Your endpoint rejected the event\./);
+  expect(attemptsOf(service)).toMatchObject([{ response: { status: 422 }, diagnosis }]);
 });
 
 test('express.json() before the receiver is named as the cause', async () => {
   const service = await simulator();
-  const app = express();
-  app.use(express.json());
-  app.post('/hooks', receiver({ privateKey: service.privateKey, logger: false }));
-  await service.attach(app, '/hooks');
-  const [delivery] = await service.trigger('transaction.paid');
-  expect(delivery?.attempts[0]?.diagnosis).toBe(
-    'Your receiver no longer has the raw body: express.json() runs before receiver(). Mount receiver() first.',
-  );
+  const hooks = receiver({ privateKey: service.privateKey, logger: false });
+  await service.attach(express().use(express.json()).post('/hooks', hooks), '/hooks');
+  await service.trigger('transaction.paid');
+  expect(attemptsOf(service)).toMatchObject([{ diagnosis: DIAGNOSES.bodyConsumed }]);
 });
 
 test('500 events at once are each handled once', async () => {
@@ -88,13 +70,7 @@ test('500 events at once are each handled once', async () => {
 });
 
 /** The faults that a receiver refuses before a handler runs. */
-const REFUSED: ReadonlySet<FaultKind> = new Set([
-  'tamper_body',
-  'reserialize_body',
-  'wrong_key',
-  'missing_signature',
-  'uppercase_signature',
-]);
+const REFUSED = ['tamper_body', 'reserialize_body', 'wrong_key', 'missing_signature', 'uppercase_signature'];
 
 test.each([...faultKinds])(
   'with the fault %s no event is lost, and none is processed twice',
@@ -104,19 +80,16 @@ test.each([...faultKinds])(
     const ids: string[] = [];
     for (let n = 0; n < 6; n += 1) {
       for (const { event_id } of await service.trigger('transaction.paid')) ids.push(event_id);
-      if (REFUSED.has(kind) && n === 2) expect(handled).toEqual([]);
+      if (REFUSED.includes(kind) && n === 2) expect(handled).toEqual([]);
     }
     await service.advance('10m');
-    expect([...handled].sort()).toEqual([...ids].sort());
+    expect(handled.sort()).toEqual(ids.sort());
     expect(service.deliveries().every(({ status }) => status === 'delivered')).toBe(true);
-    const labelled = service
-      .deliveries()
-      .flatMap(({ attempts }) => attempts.filter(({ fault }) => fault === kind));
+    const labelled = attemptsOf(service).filter(({ fault }) => fault === kind);
     expect(labelled).toHaveLength(3);
-    if (!REFUSED.has(kind)) return;
-    for (const { response, diagnosis } of labelled) {
-      expect(response).toMatchObject({ status: 401, body: '{"message":"Unauthenticated."}' });
-      expect(diagnosis).toMatch(/^Rejected, as expected/);
-    }
+    if (!REFUSED.includes(kind)) return;
+    const response = { status: 401, body: '{"message":"Unauthenticated."}' };
+    const refused = { response, diagnosis: expect.stringMatching(/^Rejected, as expected/) };
+    expect(labelled).toMatchObject([refused, refused, refused]);
   },
 );

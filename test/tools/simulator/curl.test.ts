@@ -1,16 +1,13 @@
 // "Copy as curl": a real curl, in real shells, must send what the simulator sent. A witness records both raw.
-import { spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { createServer } from 'node:net';
+import { promisify } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
-import type { Delivery, Simulator, SimulatorOptions } from 'payment-webhooks/simulator';
+import type { FaultKind, SimulatorOptions } from 'payment-webhooks/simulator';
 import { needing } from '../../setup/platform.js';
-import { call, hasAddress, listening, simulator } from './world.js';
+import { call, first, hasAddress, listening, simulator } from './world.js';
 
-interface Request {
-  readonly line: string;
-  readonly headers: ReadonlyMap<string, string>;
-  readonly body: Buffer;
-}
+type Request = { line: string; headers: Map<string, string>; body: Buffer };
 
 /** A server that takes each request apart by itself: no HTTP library could tidy up what came. */
 async function witness(host: string) {
@@ -41,53 +38,43 @@ async function witness(host: string) {
   return { port: await listening(server, host), requests };
 }
 
-/** Types the text into a shell. */
-function type(shell: string, text: string): Promise<{ code: number | null; stderr: string }> {
-  const child = spawn(shell, [], { stdio: ['pipe', 'ignore', 'pipe'] });
-  let stderr = '';
-  child.stderr.on('data', (bytes) => {
-    stderr += bytes;
-  });
-  child.stdin.end(text);
-  return new Promise((resolve, reject) => {
-    child.on('error', reject);
-    child.on('close', (code) => resolve({ code, stderr }));
-  });
-}
-
-async function sendAgain(service: Simulator, id: string | undefined, shell = 'sh'): Promise<void> {
-  const { text } = await call(`${service.baseUrl}/_sim/deliveries/${id}/curl`);
-  const { code, stderr } = await type(shell, text);
-  if (code !== 0) throw new Error(`curl ended with ${code}: ${stderr}`);
-}
-
-interface Sending {
+interface Sending extends SimulatorOptions {
   readonly host?: string;
   readonly path?: string;
-  readonly options?: SimulatorOptions;
   readonly shell?: string;
-  readonly trigger?: (service: Simulator) => Promise<Delivery[]>;
+  readonly payload?: object;
+  readonly fault?: FaultKind;
 }
 
-/** One delivery, as the simulator sent it and as curl sent it again. */
-async function sentTwice({ host = '127.0.0.1', path = '/', options, shell, trigger }: Sending = {}) {
+/** One delivery, as the simulator sent it and as curl, typed into a shell, sent it again. */
+async function sentTwice({
+  host = '127.0.0.1',
+  path = '/',
+  shell = 'sh',
+  payload = {},
+  fault,
+  ...options
+}: Sending) {
   const service = await simulator({ retry: 'off', ...options });
   const { port, requests } = await witness(host.startsWith('[') ? '::1' : '127.0.0.1');
   const { url } = await service.webhooks.create({ url: `http://${host}:${port}${path}` });
-  const [delivery] = await (trigger?.(service) ?? service.trigger('transaction.paid'));
-  await sendAgain(service, delivery?.id, shell);
+  const delivery = first(await service.trigger('a.b', { payload }, fault ? { fault } : {}));
+  const { text } = await call(`${service.baseUrl}/_sim/deliveries/${delivery.id}/curl`);
+  const typing = promisify(execFile)(shell);
+  typing.child.stdin?.end(text);
+  await typing;
   return { port, url, requests, delivery };
 }
 
 const SENT = ['host', 'content-type', 'content-length', 'x-service-signature'];
 
-function expectSame([first, second, ...more]: readonly Request[]): void {
-  expect(second?.line).toBe(first?.line);
-  for (const name of SENT)
-    expect([name, second?.headers.get(name)]).toEqual([name, first?.headers.get(name)]);
-  expect(second?.body.equals(first?.body ?? Buffer.alloc(0))).toBe(true);
-  // A glob would be sent as several requests.
-  expect(more).toEqual([]);
+function expectSame(requests: readonly Request[]): void {
+  const parts = requests.map(({ line, headers, body }) => [
+    ...[line, ...SENT.map((name) => headers.get(name))],
+    body.toString('latin1'),
+  ]);
+  // Two: a glob would be sent as several requests.
+  expect(parts).toEqual([parts[0], parts[0]]);
 }
 
 const HARD = `'"\\$HOME \`id\` $(id) !! !$ ; & | > < # * ? [1-3] {a,b} ~ %s %n \\\\ \\n é 支払い \u{1f600}`;
@@ -131,30 +118,25 @@ describe('a URL with', () => {
 needing('curl').describe('a body', () => {
   test.each(['sh', 'bash'])('of what %s would expand goes out byte for byte', async (shell) => {
     const payload = { text: HARD, '@file': `@${__filename}`, lines: 'a\nb\r\n\tc\u0000\u001b\u009b' };
-    const trigger = (service: Simulator) => service.trigger('a.b', { payload });
-    const { requests } = await sentTwice({ shell, trigger });
+    const { requests } = await sentTwice({ shell, payload });
     expectSame(requests);
     expect(JSON.parse(String(requests[1]?.body)).payload).toEqual(payload);
   });
 
   test('that is longer than the argument of a program may be is sent byte for byte', async () => {
-    const payload = { text: HARD.repeat(5_000) };
-    const { requests } = await sentTwice({ trigger: (service) => service.trigger('a.b', { payload }) });
+    const { requests } = await sentTwice({ payload: { text: HARD.repeat(5_000) } });
     expectSame(requests);
     expect(requests[1]?.body.byteLength).toBeGreaterThan(300_000);
   });
 
   test('that a fault has cut is sent as it was cut', async () => {
-    const trigger = (service: Simulator) => service.trigger('a.b', {}, { fault: 'truncate_body' });
-    const { requests, delivery } = await sentTwice({ trigger });
-    expect(String(requests[0]?.body)).toBe(delivery?.attempts[0]?.request.body);
+    const { requests, delivery } = await sentTwice({ fault: 'truncate_body' });
+    expect(String(requests[0]?.body)).toBe(delivery.attempts[0]?.request.body);
   });
 });
 
 needing('curl').test('the signature header is sent under the given name', async () => {
-  const { requests } = await sentTwice({
-    options: { signatureHeader: 'X-Pay-Signature', debugHeaders: true },
-  });
+  const { requests } = await sentTwice({ signatureHeader: 'X-Pay-Signature', debugHeaders: true });
   for (const name of ['x-pay-signature', 'x-sim-delivery', 'x-sim-attempt']) {
     expect(requests[1]?.headers.get(name)).toBe(requests[0]?.headers.get(name));
   }

@@ -1,17 +1,10 @@
 // The state file: everything outlives a restart, also a violent one, and no file that is not understood is touched.
 import { type ChildProcess, spawn } from 'node:child_process';
-import {
-  chmodSync,
-  lstatSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { once } from 'node:events';
+import { lstatSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmod, rename, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import type { Simulator, SimulatorOptions } from 'payment-webhooks/simulator';
 import { captureLog } from '../../setup/captured-log.js';
@@ -50,14 +43,13 @@ describe('a restart', () => {
     expect([service.deliveries(), service.webhooks.list()]).toEqual(before);
     expect(service.faults.list()).toMatchObject([{ kind: 'wrong_key', event: 'a.b', remaining: 2 }]);
     expect(service.privateKey).toBe('pri_sim_second');
-    expect(service.deliveries()).toMatchObject([
-      { status: 'retrying', attempts: [{ number: 1 }, { number: 2 }] },
-    ]);
+    const attempts = [{ number: 1 }, { number: 2 }];
+    expect(service.deliveries()).toMatchObject([{ status: 'retrying', attempts }]);
     await service.advance('5s');
-    expect(service.deliveries()).toMatchObject([{ status: 'delivered', attempts: [{}, {}, { number: 3 }] }]);
-    expect(target.received.map(({ body }) => body.toString('hex'))).toEqual(
-      Array(3).fill(target.received[0]?.body.toString('hex')),
-    );
+    const delivered = { status: 'delivered', attempts: [...attempts, { number: 3 }] };
+    expect(service.deliveries()).toMatchObject([delivered]);
+    const bodies = target.received.map(({ body }) => body);
+    expect(bodies).toEqual(Array(3).fill(bodies[0]));
   });
 
   test('with another key given takes that key', async () => {
@@ -125,10 +117,10 @@ describe('a restart', () => {
     await first.close();
     const deliveries = () => target.received.filter(({ method }) => method === 'POST').length;
     const before = deliveries();
-    await new Promise((resolve) => setTimeout(resolve, 350));
+    await pause(350);
     const { message } = await startError({ ...options, port: target.port });
     expect(message).toContain('is taken by another program');
-    await new Promise((resolve) => setTimeout(resolve, 600));
+    await pause(600);
     expect(deliveries()).toBe(before);
     answer = 200;
     const second = await simulator(options);
@@ -169,11 +161,7 @@ describe('a file that cannot be used is left as it is', () => {
       (text) => text.replace('"version":1', '"version":2'),
       /has version 2, and this simulator reads version 1/,
     ],
-    [
-      'of something else',
-      () => '{"name":"my-app"}',
-      /is not a state file of the simulator: version is invalid/,
-    ],
+    ['of something else', () => '{"a":1}', /is not a state file of the simulator: version is invalid/],
     ['null', () => 'null', /is not a state file of the simulator/],
     [
       'changed by hand',
@@ -189,8 +177,9 @@ describe('a file that cannot be used is left as it is', () => {
     const state = await whole();
     const damaged = damage(readFileSync(state, 'utf8'));
     writeFileSync(state, damaged);
-    expect((await startError({ state })).message).toMatch(message);
-    expect((await startError({ state })).message).toMatch(/was not changed\. Move it, or choose/);
+    const error = await startError({ state });
+    expect(error.message).toMatch(message);
+    expect(error.message).toMatch(/was not changed\. Move it, or choose/);
     expect(readFileSync(state, 'utf8')).toBe(damaged);
     expect(readdirSync(dirname(state))).toEqual(['state.json']);
   });
@@ -204,16 +193,12 @@ describe('a file that cannot be used is left as it is', () => {
     const state = await whole();
     const content = readFileSync(state, 'utf8');
     const [link, dangling] = [join(dirname(state), 'link'), join(dirname(state), 'dangling')];
-    symlinkSync(state, link);
-    symlinkSync('missing.json', dangling);
-    for (const [path, target] of [
-      [link, state],
-      [dangling, 'missing.json'],
-    ]) {
-      expect((await startError({ state: String(path) })).message).toMatch(
-        `The state file ${path} is a symbolic link to ${target}. Give the path of the file itself.`,
-      );
-      expect(lstatSync(String(path)).isSymbolicLink()).toBe(true);
+    await symlink(state, link);
+    await symlink('missing.json', dangling);
+    for (const [path, target] of Object.entries({ [link]: state, [dangling]: 'missing.json' })) {
+      const message = `The state file ${path} is a symbolic link to ${target}. Give the path of the file itself.`;
+      expect((await startError({ state: path })).message).toMatch(message);
+      expect(lstatSync(path).isSymbolicLink()).toBe(true);
     }
     expect(readFileSync(state, 'utf8')).toBe(content);
     expect(readdirSync(dirname(state)).sort()).toEqual(['dangling', 'link', 'state.json']);
@@ -230,16 +215,15 @@ describe('a file that cannot be used is left as it is', () => {
     const errors = () => log.lines.flatMap(({ level, code }) => (level === 50 ? [code] : []));
     const service = await simulator({ state, logger: log.logger });
     const stateError = async () => (await call(`${service.baseUrl}/_sim/readyz`)).json.state_error;
-    const moved = `${dirname(state)}-moved`;
-    afterwards(async () => rmSync(moved, { recursive: true, force: true }));
-    renameSync(dirname(state), moved);
+    const moved = join(dirname(stateFile()), 'moved');
+    await rename(dirname(state), moved);
     const content = readFileSync(join(moved, 'state.json'), 'utf8');
     expect((await post(`${service.baseUrl}/_sim/webhooks`, NOWHERE)).status).toBe(201);
     const [delivery] = await service.trigger('transaction.paid');
     await service.advance('2s');
     expect([await stateError(), errors()]).toEqual(['ENOENT', ['ENOENT']]);
     expect(readFileSync(join(moved, 'state.json'), 'utf8')).toBe(content);
-    renameSync(moved, dirname(state));
+    await rename(moved, dirname(state));
     // Without a further change: it retries by itself.
     await until(() => readFileSync(state, 'utf8').includes(String(delivery?.event_id)));
     await until(async () => (await stateError()) === null);
@@ -251,13 +235,13 @@ describe('the file is written', () => {
   testOnUnix('readable for its owner only, whatever it was before', async () => {
     const state = stateFile();
     writeFileSync(`${state}.tmp`, '');
-    chmodSync(`${state}.tmp`, 0o666);
+    await chmod(`${state}.tmp`, 0o666);
     const first = await simulator({ state });
     await first.close();
-    expect(statSync(state).mode & 0o777).toBe(0o600);
-    chmodSync(state, 0o666);
+    expect(lstatSync(state).mode & 0o777).toBe(0o600);
+    await chmod(state, 0o666);
     const second = await simulator({ state });
-    expect(statSync(state).mode & 0o777).toBe(0o600);
+    expect(lstatSync(state).mode & 0o777).toBe(0o600);
     await second.close();
   });
 
@@ -265,7 +249,7 @@ describe('the file is written', () => {
     const state = stateFile();
     const victim = join(dirname(state), 'victim');
     writeFileSync(victim, 'untouched');
-    symlinkSync(victim, `${state}.tmp`);
+    await symlink(victim, `${state}.tmp`);
     const service = await simulator({ state });
     await service.webhooks.create(NOWHERE);
     await service.close();
@@ -310,10 +294,9 @@ describe('kill -9', () => {
     for (let kill = 0; kill < 3; kill += 1) {
       const { json } = await post(`${baseUrl}/_sim/events`, { event_name: 'transaction.paid', count: 3 });
       for (const { id } of json.data.events) accepted.add(id);
-      await new Promise((resolve) => setTimeout(resolve, Math.random() * 120));
-      const gone = new Promise((resolve) => child.once('exit', resolve));
+      await pause(Math.random() * 120);
       child.kill('SIGKILL');
-      await gone;
+      await once(child, 'exit');
       ({ child, baseUrl } = await run(program, state));
     }
     answer = 200;

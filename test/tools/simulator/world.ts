@@ -8,7 +8,13 @@ import type { AddressInfo, Server } from 'node:net';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect } from '@jest/globals';
-import { type Simulator, type SimulatorOptions, startSimulator } from 'payment-webhooks/simulator';
+import {
+  type Attempt,
+  type FaultKind,
+  type Simulator,
+  type SimulatorOptions,
+  startSimulator,
+} from 'payment-webhooks/simulator';
 import { needing } from '../../setup/platform.js';
 import { openSocket } from '../../setup/raw-socket.js';
 
@@ -117,6 +123,16 @@ export async function subscribed(options: SimulatorOptions = {}, ...answers: Ans
   return { service, webhook, ...target };
 }
 
+/** The first attempt to deliver to a webhook with this URL. */
+export async function attemptAt(
+  url: string,
+  { service, fault, ...options }: SimulatorOptions & { service?: Simulator; fault?: FaultKind } = {},
+): Promise<Attempt | undefined> {
+  const running = service ?? (await simulator({ retry: 'off', ...options }));
+  await running.webhooks.create({ url });
+  return first(await running.trigger('transaction.paid', {}, fault ? { fault } : {})).attempts[0];
+}
+
 /** The signature as the `openssl` program makes it: a witness that shares nothing with this package. Node's without one. */
 export function opensslHmac(body: string | Buffer, key: string): string {
   if (needing('openssl').missing.length > 0) return createHmac('sha256', key).update(body).digest('hex');
@@ -125,6 +141,15 @@ export function opensslHmac(body: string | Buffer, key: string): string {
   });
   if (status !== 0) throw new Error(`openssl failed: ${stderr}`);
   return stdout.toString('utf8').slice(0, 64);
+}
+
+/** A key and a certificate for 127.0.0.1, made with the openssl program. */
+export function selfSigned(): { key: string; cert: string } {
+  const words =
+    'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=endpoint -addext subjectAltName=IP:127.0.0.1 -keyout - -out -';
+  const { stdout } = spawnSync('openssl', words.split(' '), { encoding: 'utf8' });
+  const [key = '', cert = ''] = stdout.match(/-----BEGIN (.+)-----[\s\S]+?-----END \1-----/g) ?? [];
+  return { key, cert };
 }
 
 /** Expects that the request is signed with this key. */
