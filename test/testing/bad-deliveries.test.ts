@@ -1,20 +1,12 @@
-import { createHmac } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { RequestListener } from 'node:http';
 import { describe, expect, test } from '@jest/globals';
 import { receiver } from 'payment-webhooks';
-import {
-  badDeliveries,
-  deliver,
-  fixtures,
-  type SigningOptions,
-  signed,
-  signedDelivery,
-} from 'payment-webhooks/testing';
+import { badDeliveries, deliver, fixtures, type SigningOptions, signed } from 'payment-webhooks/testing';
 import request from 'supertest';
 import { ConfigurationError } from '../../src/errors.js';
+import { hmac, receivable } from '../setup/delivery.js';
 import { EXPRESS_MAJORS, independentEndpoint } from '../setup/independent-endpoint.js';
+import { served } from '../tools/simulator/world.js';
 
 const privateKey = 'pri_test_bad_deliveries';
 const event = fixtures.transactionPaid();
@@ -23,16 +15,10 @@ const list = badDeliveries(event, { privateKey });
 const expected = list.map(({ name, status }) => [name, status]);
 
 async function statusesByFetch(app: RequestListener): Promise<[name: string, status: number][]> {
-  const server = createServer(app).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const url = `${await served(app)}/hooks`;
   const statuses: [string, number][] = [];
-  for (const { name, body, headers } of list) {
-    const answer = await fetch(`http://127.0.0.1:${port}/hooks`, { method: 'POST', headers, body });
-    statuses.push([name, answer.status]);
-  }
-  server.closeAllConnections();
-  server.close();
+  for (const { name, body, headers } of list)
+    statuses.push([name, (await fetch(url, { method: 'POST', headers, body })).status]);
   return statuses;
 }
 
@@ -51,11 +37,7 @@ describe.each(EXPRESS_MAJORS)('badDeliveries, at an independent endpoint on %s',
 
 describe.each(EXPRESS_MAJORS)('badDeliveries, at receiver() on %s', (_, framework) => {
   const handled: unknown[] = [];
-  const hooks = receiver({
-    privateKey,
-    logger: false,
-    handlers: { '*': (good) => void handled.push(good) },
-  });
+  const hooks = receiver({ privateKey, logger: false, handlers: { '*': (good) => void handled.push(good) } });
   hooks.onUnknown((good) => void handled.push(good));
   const app = framework().post('/hooks', hooks);
 
@@ -66,17 +48,13 @@ describe.each(EXPRESS_MAJORS)('badDeliveries, at receiver() on %s', (_, framewor
 
   test('arrive by fetch as they are, and without a request through receive()', async () => {
     expect(await statusesByFetch(app)).toEqual(expected);
-    const answers = list.map(async ({ name, body, headers }) => {
-      const { status } = await hooks.receive({ rawBody: body, headers });
-      return [name, status];
-    });
-    expect(await Promise.all(answers)).toEqual(expected);
+    for (const { body: rawBody, headers, name, status } of list)
+      expect([name, (await hooks.receive({ rawBody, headers })).status]).toEqual([name, status]);
     expect(handled).toHaveLength(0);
   });
 
   test('the same event, sent well, is processed', async () => {
-    const { headers, rawBody } = signedDelivery(event, { privateKey });
-    expect((await hooks.receive({ headers, rawBody })).status).toBe(200);
+    expect((await hooks.receive(receivable(event, privateKey))).status).toBe(200);
     expect(handled).toEqual([event]);
     const answer = await deliver(app, event, { privateKey });
     expect(answer.body).toEqual({ received: true, outcome: 'duplicate' });
@@ -90,8 +68,6 @@ describe.each(EXPRESS_MAJORS)('badDeliveries, at receiver() on %s', (_, framewor
 });
 
 describe('badDeliveries', () => {
-  const correct = (body: string) => createHmac('sha256', privateKey).update(body).digest('hex');
-
   test('covers every status that a sender can be to blame for, in one request', () => {
     expect([...new Set(list.map(({ status }) => status))].sort()).toEqual([400, 401, 413, 415, 422]);
   });
@@ -102,7 +78,7 @@ describe('badDeliveries', () => {
 
   test('signs correctly all that is not about the signature, and nothing else', () => {
     for (const { name, body, headers, status } of list) {
-      const isCorrect = headers['x-service-signature'] === correct(body);
+      const isCorrect = headers['x-service-signature'] === hmac(body, privateKey);
       expect([name, isCorrect]).toEqual([name, status !== 401]);
     }
   });
@@ -125,11 +101,10 @@ describe('badDeliveries', () => {
   });
 
   test('are wrongly signed by another key also when the key is bytes', () => {
-    const key = Buffer.from('pri_test_bytes');
-    const row = badDeliveries(event, { privateKey: key }).find(({ name }) => name.includes('another key'));
-    const digest = createHmac('sha256', key).update(JSON.stringify(event)).digest('hex');
-    expect(row?.headers['x-service-signature']).toMatch(/^[0-9a-f]{64}$/);
-    expect(row?.headers['x-service-signature']).not.toBe(digest);
+    const rows = badDeliveries(event, { privateKey: Buffer.from('pri_test_bytes') });
+    const signature = rows.find(({ name }) => name.includes('another key'))?.headers['x-service-signature'];
+    expect(signature).toMatch(/^[0-9a-f]{64}$/);
+    expect(signature).not.toBe(hmac(JSON.stringify(event), 'pri_test_bytes'));
   });
 
   test.each<[string, unknown, RegExp]>([

@@ -1,17 +1,14 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createNetServer, type Server as NetServer } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
 import express from 'express';
 import { type DeliverOptions, deliver, fixtures } from 'payment-webhooks/testing';
 import { ConfigurationError } from '../../src/errors.js';
 import { EXPRESS_MAJORS, independentEndpoint } from '../setup/independent-endpoint.js';
+import { listening } from '../tools/simulator/world.js';
 
 const privateKey = 'pri_test_deliver';
 const processed = { received: true, outcome: 'processed' };
-
-function openServers(): number {
-  return process.getActiveResourcesInfo().filter((name) => name === 'TCPServerWrap').length;
-}
 
 describe.each(EXPRESS_MAJORS)('deliver to an app of %s', (_, framework) => {
   test('signs the event, posts it and returns the answer, parsed', async () => {
@@ -30,11 +27,8 @@ describe.each(EXPRESS_MAJORS)('deliver to an app of %s', (_, framework) => {
   });
 
   test('posts to the path, with the header, that it is given', async () => {
-    const { app } = independentEndpoint(privateKey, {
-      framework,
-      path: '/pay/in',
-      header: 'x-acme-signature',
-    });
+    const where = { path: '/pay/in', header: 'x-acme-signature' };
+    const { app } = independentEndpoint(privateKey, { framework, ...where });
     const options = { privateKey, path: '/pay/in?tenant=7', signatureHeader: 'X-Acme-Signature' };
     expect((await deliver(app, fixtures.transactionPaid(), options)).status).toBe(200);
   });
@@ -58,25 +52,18 @@ describe('deliver', () => {
 
   test('takes a server that is listening, and leaves it so', async () => {
     const server = createServer(independentEndpoint(privateKey).app);
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    try {
-      expect((await deliver(server, fixtures.transactionPaid(), { privateKey })).status).toBe(200);
-      expect(server.listening).toBe(true);
-    } finally {
-      await new Promise((resolve) => server.close(resolve));
-    }
+    await listening(server);
+    expect((await deliver(server, fixtures.transactionPaid(), { privateKey })).status).toBe(200);
+    expect(server.listening).toBe(true);
   });
 
   test('sends an empty body with its length', async () => {
     const lengths: (string | undefined)[] = [];
-    await deliver(
-      (request, response) => {
-        lengths.push(request.headers['content-length']);
-        response.end();
-      },
-      '',
-      { privateKey },
-    );
+    const app: RequestListener = (request, response) => {
+      lengths.push(request.headers['content-length']);
+      response.end();
+    };
+    await deliver(app, '', { privateKey });
     expect(lengths).toEqual(['0']);
   });
 
@@ -89,32 +76,21 @@ describe('deliver', () => {
     ['text/plain', '{"a":1}', '{"a":1}'],
     [undefined, 'é', 'é'],
   ])('reads an answer of %p, %p as %p', async (type, text, body) => {
-    const answer = await deliver(
-      (_, response) => {
-        if (type !== undefined) response.setHeader('content-type', type);
-        response.statusCode = 202;
-        response.end(text);
-      },
-      '{}',
-      { privateKey },
-    );
-    expect(answer).toMatchObject({ status: 202, body });
+    const app: RequestListener = (_, response) =>
+      response.writeHead(202, type === undefined ? {} : { 'content-type': type }).end(text);
+    expect(await deliver(app, '{}', { privateKey })).toMatchObject({ status: 202, body });
   });
 
   test('closes what it opened, after an answer and after a cut connection', async () => {
+    const openServers = () =>
+      process.getActiveResourcesInfo().filter((name) => name === 'TCPServerWrap').length;
     const before = openServers();
     await deliver((_, response) => response.end(), '{}', { privateKey });
     const cut = deliver((request) => request.socket.destroy(), '{}', { privateKey });
     await expect(cut).rejects.toThrow('socket hang up');
-    const half = deliver(
-      (request, response) => {
-        response.writeHead(200, { 'content-length': 10 });
-        response.write('12345', () => request.socket.destroy());
-      },
-      '{}',
-      { privateKey },
-    );
-    await expect(half).rejects.toThrow('aborted');
+    const halfApp: RequestListener = ({ socket }, response) =>
+      void response.writeHead(200, { 'content-length': 10 }).write('12345', () => socket.destroy());
+    await expect(deliver(halfApp, '{}', { privateKey })).rejects.toThrow('aborted');
     expect(openServers()).toBe(before);
   });
 

@@ -8,9 +8,8 @@ import { EXPRESS_MAJORS, independentEndpoint } from '../setup/independent-endpoi
 
 const privateKey = 'pri_test_sign_delivery';
 
-function hmac(body: string | Buffer, key: string | Buffer = privateKey): string {
-  return createHmac('sha256', key).update(body).digest('hex');
-}
+const hmac = (body: string | Buffer, key: string | Buffer = privateKey) =>
+  createHmac('sha256', key).update(body).digest('hex');
 
 describe('signedDelivery', () => {
   test('serializes the event once and signs exactly those bytes', () => {
@@ -72,16 +71,8 @@ describe('signedDelivery', () => {
     ['no options', undefined, /The options are missing\. Give at least \{ privateKey \}/],
     ['no key', {}, /privateKey is of type undefined/],
     ['an empty key', { privateKey: '' }, /privateKey is empty/],
-    [
-      'a slip in a name',
-      { privateKey, signatureheader: 'X' },
-      /"signatureheader"\. Did you mean "signatureHeader"\?/,
-    ],
-    [
-      'a name that is no header',
-      { privateKey, signatureHeader: 'X Y' },
-      /signatureHeader is "X Y".* the name/,
-    ],
+    ['a slip', { privateKey, signatureheader: 'X' }, /"signatureheader"\. Did you mean "signatureHeader"\?/],
+    ['a name with a space', { privateKey, signatureHeader: 'X Y' }, /signatureHeader is "X Y".* the name/],
     ['an empty header name', { privateKey, signatureHeader: '' }, /signatureHeader is ""/],
     ['a header name that is no text', { privateKey, signatureHeader: 7 }, /signatureHeader is 7/],
   ])('refuses %s', (_, options, message) => {
@@ -100,14 +91,12 @@ describe.each(EXPRESS_MAJORS)('signed, with supertest on %s', (_, framework) => 
 
   test('sends text byte for byte', async () => {
     const { app, accepted } = independentEndpoint(privateKey, { framework });
-    const text = `\ufeff${JSON.stringify(fixtures.transactionPaid(), null, 3)}\r\n`;
+    const text = `${JSON.stringify(fixtures.transactionPaid(), null, 3)}\r\n`;
     // The endpoint does not take a byte-order mark for JSON, but its signature was right.
-    await request(app).post('/hooks').use(signed(text, { privateKey })).expect(400);
-    await request(app)
-      .post('/hooks')
-      .use(signed(text.slice(1), { privateKey }))
-      .expect(200);
-    expect(accepted).toEqual([Buffer.from(text.slice(1))]);
+    const marked = `\ufeff${text}`;
+    await request(app).post('/hooks').use(signed(marked, { privateKey })).expect(400);
+    await request(app).post('/hooks').use(signed(text, { privateKey })).expect(200);
+    expect(accepted).toEqual([Buffer.from(text)]);
   });
 
   test('sends an empty body with its signature', async () => {
@@ -121,9 +110,7 @@ describe.each(EXPRESS_MAJORS)('signed, with supertest on %s', (_, framework) => 
     const event = fixtures.transactionPaid();
     await request(app).post('/hooks').use(signed(event, { privateKey, signatureHeader })).expect(200);
     await request(app).post('/hooks').use(signed(event, { privateKey })).expect(401);
-    await request(app)
-      .post('/hooks')
-      .use(signed(event, { privateKey: 'pri_other', signatureHeader }))
-      .expect(401);
+    const other = signed(event, { privateKey: 'pri_other', signatureHeader });
+    await request(app).post('/hooks').use(other).expect(401);
   });
 });

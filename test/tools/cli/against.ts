@@ -2,50 +2,32 @@
 import type { RetrySchedule } from 'payment-webhooks/simulator';
 import { until } from '../../setup/waiting.js';
 import { afterwards, simulator } from '../simulator/world.js';
-import { type Run, runCli, startCli } from './run-cli.js';
+import { runCli, startCli } from './run-cli.js';
 
-export interface Ask {
-  (...args: string[]): Promise<Run>;
-  /** With something piped in. */
-  with(stdin: string, ...args: string[]): Promise<Run>;
-}
-
-/** @param app where everything is delivered */
+/** Runs commands that ask a new simulator. @param app where everything is delivered */
 export async function against({
   app,
   retry = 'fast',
 }: {
-  readonly app?: { readonly url: string };
-  readonly retry?: RetrySchedule;
-} = {}): Promise<Ask> {
+  app?: { url: string };
+  retry?: RetrySchedule;
+} = {}) {
   const service = await simulator({ clock: 'real', retry });
   if (app) await service.webhooks.create({ url: app.url });
-  const run = (args: string[], stdin: string) =>
-    runCli(args, { env: { SERVICE_SIM_URL: service.baseUrl }, stdin });
-  return Object.assign((...args: string[]) => run(args, ''), {
-    with: (stdin: string, ...args: string[]) => run(args, stdin),
+  const env = { SERVICE_SIM_URL: service.baseUrl };
+  return Object.assign((...args: string[]) => runCli(args, { env }), {
+    /** With something piped in. */
+    with: (stdin: string, ...args: string[]) => runCli(args, { env, stdin }),
   });
-}
-
-export interface Simulating {
-  readonly stdout: () => string;
-  readonly stderr: () => string;
-  readonly baseUrl: string;
-  /** Ends every simulator of this process, as Ctrl-C does. */
-  stop(): Promise<Run>;
-  /** Another command, asking this simulator. */
-  ask(...argv: string[]): Promise<Run>;
 }
 
 /** All of the banner but the keys to press. What is asked for on the command line is done by then. */
 export const BANNER = /^\{.*\}\n|(?:More keys and tokens|sim_token_none).*\r?\n\r?\n/;
 
 /** `simulate` on a free port, until the test is over. */
-export async function simulate(
-  argv: readonly string[] = [],
-  env: Record<string, string> = {},
-): Promise<Simulating> {
+export async function simulate(argv: readonly string[] = [], env: Record<string, string> = {}) {
   const { printed, ended } = startCli(['simulate', '--port', '0', ...argv], { env });
+  // Ends every simulator of this process, as Ctrl-C does.
   const stop = () => {
     process.emit('SIGTERM');
     return ended;
@@ -58,6 +40,7 @@ export async function simulate(
     stderr: () => printed.stderr,
     baseUrl,
     stop,
-    ask: (...words) => runCli(words, { env: { SERVICE_SIM_URL: baseUrl } }),
+    /** Another command, asking this simulator. */
+    ask: (...words: string[]) => runCli(words, { env: { SERVICE_SIM_URL: baseUrl } }),
   };
 }

@@ -191,12 +191,7 @@ describeInTerminal('simulate in a terminal', () => {
     ];
     const { child, ended, printed, baseUrl } = await program.simulate(args, { TERM: 'xterm' }, through);
     await until(() => printed.stdout.includes('q  quit'));
-    return {
-      ended,
-      baseUrl,
-      seen: () => printed.stdout,
-      type: (key: string) => child.stdin.write(key),
-    };
+    return { ended, baseUrl, seen: () => printed.stdout, type: (key: string) => child.stdin.write(key) };
   }
 
   test('listens to single keys: trigger, resend, stop and start the demo endpoint, quit', async () => {

@@ -18,9 +18,7 @@ export interface Setting {
   readonly tty?: boolean;
 }
 
-export function runCli(argv: readonly string[], setting: Setting = {}): Promise<Run> {
-  return startCli(argv, setting).ended;
-}
+export const runCli = (argv: readonly string[], setting: Setting = {}) => startCli(argv, setting).ended;
 
 /** The same, for a command that runs until it is stopped. */
 export function startCli(argv: readonly string[], { env = {}, stdin = '', tty = false }: Setting) {
@@ -34,7 +32,7 @@ export function startCli(argv: readonly string[], { env = {}, stdin = '', tty = 
       });
   const input = stream().end(stdin);
   const terminal = { stdin: input, stdout: output('stdout'), stderr: output('stderr'), env };
-  const ended = main(argv, terminal).then(async (code) => {
+  const ended: Promise<Run> = main(argv, terminal).then(async (code) => {
     await Promise.all([terminal.stdout, terminal.stderr].map((each) => each.end() && once(each, 'end')));
     return { code, ...printed };
   });

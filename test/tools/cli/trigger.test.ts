@@ -82,7 +82,7 @@ describe('trigger', () => {
     expect(eventsAt(app)).toMatchObject([{ payload: { transaction: { currency: 'EUR' } } }]);
   });
 
-  const TAMPERED = 'Rejected, as expected: the fault tamper_body changed this attempt on purpose.\n';
+  const TAMPERED = 'Rejected, as expected: the fault tamper_body changed this attempt on purpose.';
   test.each<[string, number, string[], number, string, RegExp]>([
     ['1 when a delivery has failed for good', 404, ['--wait'], 1, DIAGNOSES.notFound, / failed .* 404 /],
     ['1 when nothing listens', 0, [], 1, DIAGNOSES.refused, / retrying .* ECONNREFUSED +\d+ +1/],

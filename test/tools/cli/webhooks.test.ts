@@ -27,11 +27,7 @@ const basic = (key: string) => `Basic ${Buffer.from(`${key}:`).toString('base64'
 const sentKeys = () => [...new Set(server.requests.map(({ headers }) => headers.authorization))];
 const simulator = (): Setting => ({ env: { SERVICE_SIM_URL: server.baseUrl } });
 const live = (): Setting => ({
-  env: {
-    SERVICE_API_URL: server.baseUrl,
-    SERVICE_PRIVATE_KEY: PRIVATE_KEY,
-    SERVICE_SIM_URL: nowhere,
-  },
+  env: { SERVICE_API_URL: server.baseUrl, SERVICE_PRIVATE_KEY: PRIVATE_KEY, SERVICE_SIM_URL: nowhere },
 });
 
 describe('the webhooks of a simulator', () => {

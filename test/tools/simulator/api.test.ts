@@ -1,14 +1,14 @@
 // The five endpoints of the service, at /api/v2 and under the sandbox prefix (spec: Endpoints).
 import { describe, expect, jest, test } from '@jest/globals';
 import type * as Door from 'payment-webhooks/simulator';
-import { afterwards, basic, type CallResult, call, endpoint, raw, simulator } from './world.js';
+import { afterwards, basic, call, endpoint, raw, simulator } from './world.js';
 
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 async function api(prefix: '' | '/sandbox' = '') {
   const service = await simulator();
   const headers = basic(prefix ? service.sandboxKey : service.privateKey);
-  const send = (method: string, path: string, body?: unknown): Promise<CallResult> =>
+  const send = (method: string, path: string, body?: unknown) =>
     call(`${service.baseUrl}${prefix}/api/v2${path}`, { method, body, headers });
   return { service, send };
 }

@@ -11,35 +11,26 @@ async function plane(...answers: Answer[]) {
   return { ...world, sim };
 }
 
-/** Server-sent events, to which more are added as they come until the test is over. Resolves once the first is there. */
-async function events(url: string): Promise<[string, unknown][]> {
+/** Reads server-sent events until the test is over. Resolves once the first is there. @returns those that came so far */
+async function events(url: string) {
   const abort = new AbortController();
   afterwards(async () => abort.abort());
   const response = await fetch(url, { signal: abort.signal });
   expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/);
-  const seen: [string, unknown][] = [];
+  let text = '';
   const read = async () => {
-    let text = '';
-    for await (const chunk of response.body ?? []) {
-      text += Buffer.from(chunk).toString('utf8');
-      const frames = text.split('\n\n');
-      text = frames.pop() ?? '';
-      for (const frame of frames) {
-        const [, event = '', data = ''] = /^event: (.+)\ndata: (.+)$/.exec(frame) ?? [];
-        seen.push([event, JSON.parse(data)]);
-      }
-    }
+    for await (const chunk of response.body ?? []) text += Buffer.from(chunk).toString('utf8');
   };
   read().catch(() => {});
-  await until(() => seen.length > 0);
-  return seen;
+  await until(() => text.includes('\n\n'));
+  const frame = /^event: (.+)\ndata: (.+)\n\n/gm;
+  return () => [...text.matchAll(frame)].map(([, name = '', data = '']) => [name, JSON.parse(data)] as const);
 }
 
 test('what-is-documented is that page, which tells the documented header from our choices', async () => {
-  const { service } = await plane();
-  const response = await fetch(`${service.baseUrl}/_sim/what-is-documented`);
-  expect(response.headers.get('content-type')).toMatch(/^text\/plain/);
-  const text = await response.text();
+  const { sim } = await plane();
+  const { headers, text } = await sim('GET', '/what-is-documented');
+  expect(headers.get('content-type')).toMatch(/^text\/plain/);
   const documented = '`X-SERVICE-SIGNATURE`, with a neutral word in place of the service name';
   expect(text.replaceAll('\n  ', ' ')).toContain(documented);
   expect(text).toContain('## Open, and chosen by the simulator');
@@ -306,12 +297,13 @@ describe('faults', () => {
 });
 
 describe('the stream', () => {
+  type Row = { id: string; status: string };
+
   test('begins with the settings and reports every change', async () => {
     const { service, sim, webhook } = await plane(500, 200);
     const seen = await events(`${service.baseUrl}/_sim/stream`);
-    const names = () => new Set(seen.map(([name]) => name));
-    const rows = () =>
-      seen.flatMap(([name, data]) => (name === 'deliveries' ? (data as { status: string }[]) : []));
+    const names = () => new Set(seen().map(([name]) => name));
+    const rows = () => seen().flatMap(([name, data]) => (name === 'deliveries' ? (data as Row[]) : []));
     const statuses = () => rows().map(({ status }) => status);
     await sim('PUT', `/webhooks/${webhook.id}`, { events: ['*'] });
     await sim('POST', '/faults', { kind: 'drop', event: 'never.seen' });
@@ -322,7 +314,7 @@ describe('the stream', () => {
     expect((await sim('POST', '/reset')).status).toBe(204);
     await until(() => names().has('reset'));
     expect((await sim('GET', '/deliveries')).json).toEqual({ data: [], total: 0 });
-    expect(seen[0]).toEqual(['hello', expect.objectContaining({ ready: true })]);
+    expect(seen()[0]).toEqual(['hello', expect.objectContaining({ ready: true })]);
     expect(names()).toEqual(new Set(['hello', 'webhooks', 'faults', 'deliveries', 'clock', 'reset']));
     // On a slow machine an attempt is seen while it is under way.
     const settled = statuses().filter((status) => !['pending', 'in_flight'].includes(status));
@@ -335,9 +327,9 @@ describe('the stream', () => {
     const seen = await events(`${service.baseUrl}/_sim/stream`);
     const began = performance.now();
     await sim('POST', '/events', { event_name: 'transaction.paid', count: 50 });
-    const of = (kind: string) => seen.filter(([name]) => name === kind);
+    const of = (kind: string) => seen().filter(([name]) => name === kind);
     const removed = () => new Set(of('removed').flatMap(([, ids]) => ids as string[]));
-    const rows = () => of('deliveries').flatMap(([, data]) => data as { id: string; status: string }[]);
+    const rows = () => of('deliveries').flatMap(([, data]) => data as Row[]);
     const delivered = () => new Set(rows().flatMap(({ id, status }) => (status === 'delivered' ? [id] : [])));
     await until(() => removed().size === 50 && delivered().size === 50);
     // One in a tenth of a second, however long it took; each delivery has changed three times.

@@ -4,41 +4,33 @@ import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { SIMULATOR_OPTIONS } from '../../../src/tools/simulator/settings.js';
 
+const MANAGED = 'a webhook is registered, listed, changed and deleted';
+const REFUSED = '%s is refused on every endpoint, with exactly the documented body';
+const BODY = 'the body is the documented event object';
+const EMPTY_PASSWORD = 'the private key is the user name, and the password is empty';
+const SCOPES = 'a token needs the scope of the endpoint';
+const MOVED = 'that is given another URL and other events is notified of those there';
+const NOTIFIED = 'that subscribes is notified, each by a delivery of its own';
+
 /** What is documented, and the names of its tests here and in test/tools/cli/bin.test.ts. */
 const TESTS_OF: Readonly<Record<string, readonly string[]>> = {
   // Endpoints
-  'GET /api/v2/account/me returns the authenticated account': [
-    'GET /account/me returns the authenticated account',
-  ],
-  'GET /api/v2/webhooks lists the webhooks on the account': [
-    'a webhook is registered, listed, changed and deleted',
-  ],
+  'GET /api/v2/account/me returns the account': ['GET /account/me returns the authenticated account'],
+  'GET /api/v2/webhooks lists the webhooks on the account': [MANAGED],
   'POST /api/v2/webhooks registers one': [
-    'a webhook is registered, listed, changed and deleted',
+    MANAGED,
     'a webhook that was registered through the API is notified',
   ],
-  'PUT /api/v2/webhooks/{id} changes its URL or its events': [
-    'a webhook is registered, listed, changed and deleted',
-    'that is given another URL and other events is notified of those there',
-  ],
+  'PUT /api/v2/webhooks/{id} changes its URL or its events': [MANAGED, MOVED],
   'DELETE /api/v2/webhooks/{id} deletes it': [
-    'a webhook is registered, listed, changed and deleted',
+    MANAGED,
     'deleted: its pending deliveries are cancelled, and the record says why',
   ],
-  'each accepts either kind of credential': [
-    'a token needs the scope of the endpoint',
-    'scopes do not apply to private keys',
-  ],
-  'a request may carry Accept: application/json': [
-    'the private key is the user name, and the password is empty',
-  ],
+  'each accepts either kind of credential': [SCOPES, 'scopes do not apply to private keys'],
+  'a request may carry Accept: application/json': [EMPTY_PASSWORD],
   // Authentication
-  'every endpoint must be authenticated': [
-    '%s is refused on every endpoint, with exactly the documented body',
-  ],
-  'the private key is the Basic user name, the password is empty': [
-    'the private key is the user name, and the password is empty',
-  ],
+  'every endpoint must be authenticated': [REFUSED],
+  'the private key is the Basic user name, the password is empty': [EMPTY_PASSWORD],
   'a sandbox key is 401 on API v2': ['a sandbox key is refused on API v2'],
   'sandbox keys are valid on the sandbox endpoints': ['the sandbox key opens the sandbox endpoints'],
   'a private key reaches every endpoint; scopes do not apply to it': ['scopes do not apply to private keys'],
@@ -46,9 +38,7 @@ const TESTS_OF: Readonly<Record<string, readonly string[]>> = {
     'from then on the new key authenticates, and the old one does not',
     'after a rotation every delivery is signed with the new key, also one that began before it',
   ],
-  'an access token is sent as Bearer; without the scope of the endpoint it is 403': [
-    'a token needs the scope of the endpoint',
-  ],
+  'an access token is sent as Bearer; without the scope of the endpoint it is 403': [SCOPES],
   'the signature: lower-case hexadecimal HMAC-SHA256 of the raw body, keyed with the private key': [
     'the signature is the lower-case hexadecimal HMAC-SHA256 of the raw body, keyed with the private key',
   ],
@@ -57,27 +47,20 @@ const TESTS_OF: Readonly<Record<string, readonly string[]>> = {
     'a retry and a resend send the same bytes with the same event id',
   ],
   // Events
-  'every configured webhook of the account is notified': [
-    'that subscribes is notified, each by a delivery of its own',
-  ],
-  'the body is the webhook event object': ['the body is the documented event object'],
+  'every configured webhook of the account is notified': [NOTIFIED],
+  'the body is the webhook event object': [BODY],
   'deliveries go over HTTPS to the registered URL': [
     'delivers over HTTPS, to an endpoint whose certificate it is told to trust',
   ],
   'a 2xx acknowledges, and nothing else': ['%d acknowledges', '%d does not'],
   'each delivery carries the signature': ['only what is documented and what HTTP needs is sent'],
   'event_name is <event_resource>.<event_action>': ['rejects what is not a valid event object'],
-  'transaction.paid has token, customer, metadata, transaction with status 1, and payment_method': [
-    'the body is the documented event object',
-  ],
-  'there are events for failed payments and refunds, with payloads that are not documented': [
+  'transaction.paid has token, customer, metadata, transaction with status 1, and payment_method': [BODY],
+  'there are events whose payloads are not documented': [
     'an undeclared event is sent with the payload that it was given',
   ],
   'events carry a sandbox flag': ['a sandbox event says so, and is signed with the private key'],
-  'the subscribed events are chosen when a webhook is registered or updated': [
-    'that subscribes is notified, each by a delivery of its own',
-    'that is given another URL and other events is notified of those there',
-  ],
+  'the subscribed events are chosen when a webhook is registered or updated': [NOTIFIED, MOVED],
   'every attempt is recorded: what was sent, the answer, whether a retry is pending': [
     'the record shows exactly the bytes that were sent, and their digest',
     'the record holds status, headers in their order, and the body',
@@ -85,15 +68,13 @@ const TESTS_OF: Readonly<Record<string, readonly string[]>> = {
   ],
   // Errors
   '401 when the credential is missing, malformed, no live private key, or of no account': [
-    '%s is refused on every endpoint, with exactly the documented body',
+    REFUSED,
     'base64 without its padding is malformed',
     'a sandbox key is refused on API v2',
   ],
-  'its body is JSON with the one field message, which is Unauthenticated.': [
-    '%s is refused on every endpoint, with exactly the documented body',
-  ],
-  '403 for an access token without the scope': ['a token needs the scope of the endpoint'],
-  '403 for an inactive account, and for an unverified identity': [
+  'its body is JSON with the one field message, which is Unauthenticated.': [REFUSED],
+  '403 for an access token without the scope': [SCOPES],
+  '403 for an inactive account or an unverified identity': [
     'the account of %s is authenticated but not permitted',
   ],
 };

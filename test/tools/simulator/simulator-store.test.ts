@@ -2,7 +2,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from '@jest/globals';
-import { call, subscribed } from './world.js';
+import { call, subscribed, triggered } from './world.js';
 
 test('keeps 500 deliveries, also after the history was cleared, and drops the oldest finished ones', async () => {
   const { service } = await subscribed();
@@ -25,8 +25,7 @@ test('never drops a delivery with a pending retry', async () => {
 });
 
 test('keeps the latest 100 attempts of a delivery, with their numbers', async () => {
-  const { service } = await subscribed();
-  const [delivery] = await service.trigger('transaction.paid');
+  const { service, delivery } = await triggered();
   for (let n = 0; n < 104; n += 1) await service.resend(String(delivery?.id));
   const attempts = service.deliveries()[0]?.attempts ?? [];
   expect([attempts.length, attempts[0]?.number, attempts.at(-1)?.number]).toEqual([100, 6, 105]);

@@ -8,7 +8,7 @@ import { type SimulatorOptions, startSimulator } from 'payment-webhooks/simulato
 import { captureLog } from '../../setup/captured-log.js';
 import { testOnAllOf127 } from '../../setup/platform.js';
 import { until } from '../../setup/waiting.js';
-import { afterwards, endpoint, first, hasAddress, raw, simulator, startError, subscribed } from './world.js';
+import { afterwards, endpoint, hasAddress, simulator, startError, subscribed, triggered } from './world.js';
 
 const environment = process.env.NODE_ENV;
 afterEach(() => {
@@ -121,10 +121,10 @@ describe('the port', () => {
 describe('close()', () => {
   test('may be called twice, and ends every attempt in flight', async () => {
     const { service, received } = await subscribed({}, () => {});
-    const triggered = service.trigger('transaction.paid');
+    const triggering = service.trigger('transaction.paid');
     await until(() => received.length > 0);
     await Promise.all([service.close(), service.close()]);
-    expect((await triggered)[0]?.attempts).toEqual([]);
+    expect((await triggering)[0]?.attempts).toEqual([]);
     await expect(fetch(service.baseUrl)).rejects.toThrow();
   });
 
@@ -217,10 +217,10 @@ describe('from a program', () => {
 
   test('reset() ends the attempts in flight, and records none of them', async () => {
     const { service, received } = await subscribed({}, () => {});
-    const triggered = service.trigger('transaction.paid');
+    const triggering = service.trigger('transaction.paid');
     await until(() => received.length > 0);
     await service.reset();
-    await triggered;
+    await triggering;
     expect(service.deliveries()).toEqual([]);
   });
 
@@ -249,8 +249,7 @@ describe('from a program', () => {
   });
 
   test('records are copies: changing one changes nothing', async () => {
-    const { service } = await subscribed();
-    const delivery = first(await service.trigger('transaction.paid'));
+    const { service, delivery } = await triggered();
     delivery.status = 'failed';
     delivery.attempts[0]?.request.headers.splice(0);
     delivery.attempts.splice(0);
@@ -258,16 +257,14 @@ describe('from a program', () => {
   });
 
   test('records have the prototypes of the program, which assert.deepStrictEqual compares', async () => {
-    const { service } = await subscribed();
-    const [attempt] = first(await service.trigger('transaction.paid')).attempts;
+    const [attempt] = (await triggered()).delivery.attempts;
     expect(attempt?.request.headers).toBeInstanceOf(Array);
     expect(attempt?.response?.headers).toBeInstanceOf(Array);
   });
 
   test('the same seed gives the same ids', async () => {
     const run = async (seed: string | number) => {
-      const { service } = await subscribed({ seed });
-      const { id, event_id, webhook_id } = first(await service.trigger('transaction.paid'));
+      const { id, event_id, webhook_id } = (await triggered({ seed })).delivery;
       return [id, event_id, webhook_id];
     };
     const ids = await run('demo');
@@ -280,11 +277,10 @@ describe('from a program', () => {
 
   test('the logger gets every attempt, and no key, body or signature', async () => {
     const { logger, text } = captureLog();
-    const { service, received } = await subscribed({ logger }, 500, 200);
-    await service.trigger('transaction.paid');
+    const { service, received } = await triggered({ logger }, 500, 200);
     await service.advance('2s');
     expect(text).toEqual([expect.stringContaining('"answer":500'), expect.any(String)]);
-    for (const secret of ['pri_sim', 'ada@example.com', first(received).headers['x-service-signature']])
+    for (const secret of ['pri_sim', 'ada@example.com', received[0]?.headers['x-service-signature']])
       expect(text.join()).not.toContain(secret);
   });
 
@@ -323,6 +319,5 @@ describe('from a program', () => {
     const service = await simulator(options);
     expect(log.lines).toMatchObject([{ level: 40, msg: 'the simulator can be reached from other machines' }]);
     expect(service.baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:/);
-    expect(await raw(service, ['GET /_sim/readyz HTTP/1.1', 'Host: 192.168.1.5'])).toMatch(/ 403 /);
   });
 });

@@ -8,12 +8,14 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import { compile } from '../../setup/compiled.js';
 import { testOnLinux, testOnUnix } from '../../setup/platform.js';
-import { afterwards, call, simulator, startError, stateFile } from './world.js';
+import { afterwards, call, endpoint, simulator, startError, stateFile } from './world.js';
 
 /** A lock as a process leaves it that was killed. */
 function leaveLock(state: string, holder: object): void {
   writeFileSync(`${state}.lock`, JSON.stringify({ id: ID, ...holder }));
 }
+
+const lockOf = (state: string) => JSON.parse(readFileSync(`${state}.lock`, 'utf8'));
 
 const ID = '0123456789abcdef';
 const since = '2026-01-02T03:04:05.678Z';
@@ -31,14 +33,11 @@ describe('a state file in use', () => {
     const { started_at } = (await call(`${service.baseUrl}/_sim/readyz`)).json;
     const { name, message } = await startError({ state });
     expect(name).toBe('ConfigurationError');
-    for (const part of [
-      `The state file ${state} is in use by process ${process.pid}`,
-      `on the host "${hostname()}", since ${started_at.slice(0, 13)}`,
-      'Stop that simulator, or choose another file.',
-      `delete ${state}.lock`,
-    ]) {
-      expect(message).toContain(part);
-    }
+    expect(message).toContain(
+      `The state file ${state} is in use by process ${process.pid} on the host "${hostname()}", since ${started_at.slice(0, 13)}`,
+    );
+    expect(message).toContain('Stop that simulator, or choose another file.');
+    expect(message).toContain(`delete ${state}.lock`);
   });
 
   test('is refused whatever path leads to it', async () => {
@@ -60,8 +59,7 @@ describe('a state file in use', () => {
 
   test('is free again after a start that failed', async () => {
     const state = stateFile();
-    const first = await simulator({ port: 0 });
-    const port = Number(new URL(first.baseUrl).port);
+    const { port } = await endpoint();
     expect((await startError({ port, state })).message).toMatch('is taken by');
     expect(existsSync(`${state}.lock`)).toBe(false);
     writeFileSync(state, 'no JSON');
@@ -100,10 +98,7 @@ describe('a state file in use', () => {
     const state = stateFile();
     await simulator({ state });
     expect(statSync(`${state}.lock`).mode & 0o077).toBe(0);
-    expect(JSON.parse(readFileSync(`${state}.lock`, 'utf8'))).toMatchObject({
-      pid: process.pid,
-      host: hostname(),
-    });
+    expect(lockOf(state)).toMatchObject({ pid: process.pid, host: hostname() });
   });
 });
 
@@ -124,7 +119,7 @@ describe('a stale lock', () => {
     for (const id of takeovers)
       writeFileSync(`${state}.lock.${id}`, JSON.stringify({ id: 'f'.repeat(16), ...stale() }));
     await simulator({ state });
-    expect(JSON.parse(readFileSync(`${state}.lock`, 'utf8'))).toMatchObject({ pid: process.pid });
+    expect(lockOf(state)).toMatchObject({ pid: process.pid });
     expect(readdirSync(dirname(state)).sort()).toEqual(['state.json', 'state.json.lock']);
   });
 
@@ -144,15 +139,13 @@ describe('a stale lock', () => {
     await Promise.all(children.map((child) => once(child, 'message')));
     // All begin each round at the same instant.
     const begin = Date.now() + 200;
-    const told = children.map(async (child): Promise<string[]> => {
-      const answer = once(child, 'message');
-      child.send({ states, begin, everyMs: 20 });
-      return (await answer)[0];
-    });
-    const outcomes = await Promise.all(told);
+    for (const child of children) child.send({ states, begin, everyMs: 20 });
+    const outcomes: string[][] = await Promise.all(
+      children.map(async (child) => (await once(child, 'message'))[0]),
+    );
     const refused = Array(contenders - 1).fill(expect.stringContaining('in use by process'));
     for (const round of states.keys()) {
-      const all = outcomes.map((one) => String(one[round]));
+      const all = outcomes.map((one) => one[round]);
       expect(all.filter((outcome) => outcome !== 'taken')).toEqual(refused);
     }
   }, 60_000);

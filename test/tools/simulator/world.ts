@@ -123,6 +123,13 @@ export async function subscribed(options: SimulatorOptions = {}, ...answers: Ans
   return { service, webhook, ...target };
 }
 
+/** The same, after one `transaction.paid`. */
+export async function triggered(options: SimulatorOptions = {}, ...answers: Answer[]) {
+  const world = await subscribed(options, ...answers);
+  const delivery = first(await world.service.trigger('transaction.paid'));
+  return { ...world, delivery, id: delivery.id };
+}
+
 /** The first attempt to deliver to a webhook with this URL. */
 export async function attemptAt(
   url: string,
@@ -136,9 +143,8 @@ export async function attemptAt(
 /** The signature as the `openssl` program makes it: a witness that shares nothing with this package. Node's without one. */
 export function opensslHmac(body: string | Buffer, key: string): string {
   if (needing('openssl').missing.length > 0) return createHmac('sha256', key).update(body).digest('hex');
-  const { stdout, status, stderr } = spawnSync('openssl', ['dgst', '-sha256', '-hmac', key, '-r'], {
-    input: body,
-  });
+  const words = ['dgst', '-sha256', '-hmac', key, '-r'];
+  const { stdout, status, stderr } = spawnSync('openssl', words, { input: body });
   if (status !== 0) throw new Error(`openssl failed: ${stderr}`);
   return stdout.toString('utf8').slice(0, 64);
 }
@@ -161,49 +167,35 @@ export function expectSigned(
   expect(request?.headers[header]).toBe(opensslHmac(request?.body ?? 'nothing', key));
 }
 
-export interface CallResult {
-  status: number;
-  headers: Headers;
-  text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: what a JSON answer holds is what the tests find out
-  json: any;
+interface Call {
+  method?: string;
+  body?: unknown;
+  headers?: Record<string, string>;
 }
 
 /** A request as a client sends it; a body is sent as JSON. */
-export async function call(
-  url: string,
-  {
-    method = 'GET',
-    body,
-    headers = {},
-  }: { method?: string; body?: unknown; headers?: Record<string, string> } = {},
-): Promise<CallResult> {
+export async function call(url: string, { method = 'GET', body, headers = {} }: Call = {}) {
+  const type = method === 'GET' ? undefined : { 'Content-Type': 'application/json' };
+  const sent = typeof body === 'string' ? body : JSON.stringify(body);
   const response = await fetch(url, {
     method,
-    headers: { ...(method === 'GET' ? {} : { 'Content-Type': 'application/json' }), ...headers },
-    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    headers: { ...type, ...headers },
+    ...(sent && { body: sent }),
   });
   const text = await response.text();
   const isJson = response.headers.get('content-type')?.includes('json');
-  return {
-    status: response.status,
-    headers: response.headers,
-    text,
-    json: isJson ? JSON.parse(text) : undefined,
-  };
+  // biome-ignore lint/suspicious/noExplicitAny: what a JSON answer holds is what the tests find out
+  const json: any = isJson ? JSON.parse(text) : undefined;
+  return { status: response.status, headers: response.headers, text, json };
 }
 
-export function post(url: string, body: unknown = {}, headers?: Record<string, string>): Promise<CallResult> {
-  return call(url, { method: 'POST', body, ...(headers && { headers }) });
-}
+export const post = (url: string, body: unknown = {}, headers: Record<string, string> = {}) =>
+  call(url, { method: 'POST', body, headers });
 
-export function basic(key: string): Record<string, string> {
-  return { Authorization: `Basic ${Buffer.from(`${key}:`).toString('base64')}` };
-}
-
-export function bearer(token: string): Record<string, string> {
-  return { Authorization: `Bearer ${token}` };
-}
+export const basic = (key: string) => ({
+  Authorization: `Basic ${Buffer.from(`${key}:`).toString('base64')}`,
+});
+export const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
 
 /** One raw request, for what an HTTP client would repair or refuse; resolves with everything that came back. */
 export async function raw(service: Simulator, lines: string[], body = ''): Promise<string> {

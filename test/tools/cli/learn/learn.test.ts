@@ -9,19 +9,11 @@ const TEN = Array.from({ length: 10 }, (_, index) => index);
 
 describe('what is learned from events', () => {
   test('is a schema, a type and a fixture', () => {
+    const customer = { email: 'ada@lovelace.example' };
+    const refund = { id: 'r-1', amount: 12, customer, lines: [{ sku: 'a' }] };
+    const other = { id: 'r-2', amount: '12.00', lines: [{ sku: null }] };
     expect(
-      codeFrom(
-        {
-          refund: {
-            id: 'r-1',
-            amount: 12,
-            customer: { email: 'ada@lovelace.example' },
-            lines: [{ sku: 'a' }],
-          },
-          metadata: [],
-        },
-        { refund: { id: 'r-2', amount: '12.00', lines: [{ sku: null }] }, metadata: { gift: true } },
-      ),
+      codeFrom({ refund, metadata: [] }, { refund: other, metadata: { gift: true } }),
     ).toBe(`/** Fits the payload of the 2 events that it was learned from. */
 export const refundSucceededPayload = z.looseObject({
   refund: z.looseObject({
@@ -75,8 +67,7 @@ export const refundSucceededFixture: RefundSucceededPayload = {
   });
 
   test('is loose where nothing was seen: null, and a list, that is all there ever was', () => {
-    const learned = learnedFrom(['{"paid_at":null,"tags":[]}']);
-    const { schema } = runCode(learned);
+    const { schema } = runCode(learnedFrom(['{"paid_at":null,"tags":[]}']));
     expect(schema.safeParse({ paid_at: '2026-01-31', tags: { a: 1 } }).success).toBe(true);
     expect(schema.safeParse({ tags: [] }).success).toBe(false);
   });
@@ -145,10 +136,7 @@ export const refundSucceededFixture: RefundSucceededPayload = {
     for (const n of TEN)
       learner.add({ id: `event-${n % 4}`, event_name: NAME, sandbox: false, payload: { status: 'paid' } });
     const [learned] = learner.learned();
-    expect(learned).toMatchObject({
-      count: 4,
-      proposal: { type: '{\n  status: string;\n}' },
-    });
+    expect(learned).toMatchObject({ count: 4, proposal: { type: '{\n  status: string;\n}' } });
     expect(learned && eventCode(learned)).not.toContain('"paid"');
   });
 
@@ -158,12 +146,9 @@ export const refundSucceededFixture: RefundSucceededPayload = {
       Object.fromEntries(TEN.flatMap((n) => TEN.map((m) => [`k${'ab'.repeat(n + 1)}${'c'.repeat(m)}`, n]))),
     );
     const many = (depth: number): object =>
-      Object.fromEntries(
-        ['a', 'b', 'c', 'd', 'e', 'f'].map((key) => [key, depth === 0 ? 1 : many(depth - 1)]),
-      );
+      Object.fromEntries([...'abcdef'].map((key) => [key, depth === 0 ? 1 : many(depth - 1)]));
     for (const payload of [deep, `{"wide":${wide.slice(0, -1)},"one_more":1}}`, JSON.stringify(many(5))]) {
-      const learned = learnedFrom([payload]);
-      const { schema, fixture } = runCode(learned);
+      const { schema, fixture } = runCode(learnedFrom([payload]));
       expect(schema.safeParse(JSON.parse(payload)).success).toBe(true);
       expect(schema.safeParse(fixture).success).toBe(true);
       expect(JSON.stringify(fixture).length).toBeLessThan(20_000);
@@ -183,16 +168,8 @@ export const refundSucceededFixture: RefundSucceededPayload = {
   });
 });
 
-test.each(['order_id', 'customerEmail', 'address2line1', 'x-request-id', 'sha256'])(
-  '%j names a field',
-  (key) => {
-    expect(isName(key)).toBe(true);
-  },
-);
+const FIELDS = ['order_id', 'customerEmail', 'address2line1', 'x-request-id', 'sha256'];
+test.each(FIELDS)('%j names a field', (key) => expect(isName(key)).toBe(true));
 
-test.each(['First name', 'größe', '', '12', 'order-4711', 'deadbeef01', 'ada@example', 'x'.repeat(65)])(
-  '%j may be data',
-  (key) => {
-    expect(isName(key)).toBe(false);
-  },
-);
+const DATA = ['First name', 'größe', '', '12', 'order-4711', 'deadbeef01', 'ada@example', 'x'.repeat(65)];
+test.each(DATA)('%j may be data', (key) => expect(isName(key)).toBe(false));
