@@ -1,24 +1,17 @@
 // Simulators in this process, and commands that ask them; each simulator ends with the test.
 import type { RetrySchedule } from 'payment-webhooks/simulator';
 import { until } from '../../setup/waiting.js';
-import { afterwards, simulator } from '../simulator/world.js';
+import { type Answer, afterwards, endpoint, simulator } from '../simulator/world.js';
 import { runCli, startCli } from './run-cli.js';
 
-/** Runs commands that ask a new simulator. @param app where everything is delivered */
-export async function against({
-  app,
-  retry = 'fast',
-}: {
-  app?: { url: string };
-  retry?: RetrySchedule;
-} = {}) {
+/** Commands that ask a new simulator, and the endpoint with these answers that it delivers to: none without answers. */
+export async function against(retry: RetrySchedule = 'fast', ...answers: Answer[]) {
   const service = await simulator({ clock: 'real', retry });
-  if (app) await service.webhooks.create({ url: app.url });
+  const app = await endpoint(...answers);
+  const { id = '' } = answers.length > 0 ? await service.webhooks.create({ url: app.url }) : {};
   const env = { SERVICE_SIM_URL: service.baseUrl };
-  return Object.assign((...args: string[]) => runCli(args, { env }), {
-    /** With something piped in. */
-    with: (stdin: string, ...args: string[]) => runCli(args, { env, stdin }),
-  });
+  const askWith = (stdin: string, ...args: string[]) => runCli(args, { env, stdin });
+  return { service, webhook: id, app, askWith, ask: (...args: string[]) => askWith('', ...args) };
 }
 
 /** All of the banner but the keys to press. What is asked for on the command line is done by then. */

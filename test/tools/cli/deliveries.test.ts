@@ -3,15 +3,15 @@ import { DIAGNOSES } from '../../../src/tools/simulator/delivery/diagnose.js';
 import { needing } from '../../setup/platform.js';
 import { shell } from '../../setup/shell.js';
 import { until } from '../../setup/waiting.js';
-import { endpoint } from '../simulator/world.js';
 import { against } from './against.js';
 import { failed, jsonLines } from './run-cli.js';
 
 describe('deliveries', () => {
   async function withTwo() {
     let status = 500;
-    const app = await endpoint((_, response) => response.writeHead(status).end('<b>no\u001b[2J</b>'));
-    const ask = await against({ app, retry: 'off' });
+    const { ask, app } = await against('off', (_, response) =>
+      response.writeHead(status).end('<b>no\u001b[2J</b>'),
+    );
     await ask('trigger', 'transaction.paid', '--wait');
     status = 200;
     await ask('trigger', 'refund.succeeded', '--force', '--wait');
@@ -33,7 +33,7 @@ describe('deliveries', () => {
     expect(await events('--search', payment.event_id)).toEqual(['transaction.paid']);
     const cancelled = await ask('deliveries', 'list', '--status', 'cancelled');
     expect(cancelled).toMatchObject({ code: 0, stdout: 'No delivery matches.\n' });
-    const askNew = await against();
+    const { ask: askNew } = await against();
     expect((await askNew('deliveries', 'list')).stdout).toBe('There are no deliveries.\n');
   });
 
@@ -49,8 +49,9 @@ describe('deliveries', () => {
   });
 
   test('list and show name the outcome beside the status', async () => {
-    const app = await endpoint((_, response) => response.end('{"received":true,"outcome":"duplicate"}'));
-    const ask = await against({ app });
+    const { ask } = await against('fast', (_, response) =>
+      response.end('{"received":true,"outcome":"duplicate"}'),
+    );
     await ask('trigger', 'transaction.paid', '--wait');
     expect((await ask('deliveries', 'list')).stdout).toMatch(/ 200 duplicate +\d+ +1$/m);
     const [{ id }] = jsonLines(await ask('deliveries', 'list', '--json'));
@@ -85,8 +86,7 @@ describe('deliveries', () => {
   });
 
   test('resend --failed goes on after a delivery whose webhook was deleted', async () => {
-    const app = await endpoint(500, 500, 500, 200);
-    const ask = await against({ app, retry: 'off' });
+    const { ask, app } = await against('off', 500, 500, 500, 200);
     await ask('trigger', 'transaction.paid', '--wait');
     const [first] = jsonLines(await ask('webhooks', 'list', '--json'));
     await ask('webhooks', 'create', `${app.url}/second`);
@@ -105,8 +105,7 @@ describe('deliveries', () => {
   });
 
   test('clear deletes what is finished and says what stays', async () => {
-    const app = await endpoint(200, 500);
-    const ask = await against({ app, retry: ['1h'] });
+    const { ask } = await against(['1h'], 200, 500);
     await ask('trigger', 'transaction.paid', '--wait');
     await ask('trigger', 'transaction.paid');
     await until(
@@ -125,7 +124,7 @@ describe('deliveries', () => {
     ['neither an id nor --failed', ['resend'], 2, 'Give an ID, or --failed.'],
     ['an id and --failed', ['resend', 'x', '--failed'], 2, 'Give an ID, or --failed.'],
   ])('fail on %s', async (_, args, code, message) => {
-    expect(await (await against())('deliveries', ...args)).toEqual(failed(code, message));
+    expect(await (await against()).ask('deliveries', ...args)).toEqual(failed(code, message));
   });
 
   test('fail on an attempt that was not made', async () => {

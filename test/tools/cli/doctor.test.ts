@@ -243,7 +243,7 @@ describe('an app with a mistake is told the cause and the fix, exit code 1', () 
 
   test('an answer whose body does not end counts by its status', async () => {
     const { failed } = await examinationOf('an answer whose body does not end');
-    expect(failed).toEqual([expect.objectContaining({ check: 'a valid delivery', got: '418' })]);
+    expect(failed).toMatchObject([{ check: 'a valid delivery', got: '418' }]);
   });
 
   const failing = () => {
@@ -278,9 +278,7 @@ describe('an app with a mistake is told the cause and the fix, exit code 1', () 
 
   test('a --timeout that is shorter than the limit of the app is named', async () => {
     const { failed, cureOf } = await examinationOf('a --timeout that is shorter than the limit of the app');
-    expect(failed.map(({ check, got }) => [check, got])).toEqual([
-      ['a body that never ends', 'no answer within 4 s'],
-    ]);
+    expect(failed).toMatchObject([{ check: 'a body that never ends', got: 'no answer within 4 s' }]);
     expect(cureOf('never ends')).toContain('--timeout');
     expect(cureOf('never ends')).not.toContain('for ever');
   });
@@ -317,7 +315,7 @@ describe('an endpoint that answers 200 ignored', () => {
     const options = { ...strict, deadLetters: memoryDeadLetters() } as unknown as ReceiverOptions;
     const { code, failed, cureOf } = await examine(mounted(hooks(options)));
     expect(code).toBe(1);
-    expect(failed.map(({ check, got }) => [check, got])).toContainEqual(['a valid delivery', '200 kept']);
+    expect(failed[0]).toMatchObject({ check: 'a valid delivery', got: '200 kept' });
     expect(cureOf('a valid delivery')).toMatch(/does not match the schema that the app declares/);
   });
 
@@ -370,22 +368,14 @@ describe('where the valid delivery is not accepted', () => {
 
   test('a person is told so', async () => {
     const { stdout } = await doctor(express());
-    expect(stdout.match(/^skip .*$/gm)).toEqual([
-      expect.stringMatching(/^skip {2}\d\d other checks +the valid delivery was not accepted$/),
-    ]);
+    const skip = /^skip {2}\d\d other checks +the valid delivery was not accepted$/;
+    expect(stdout.match(/^skip .*$/gm)).toEqual([expect.stringMatching(skip)]);
     expect(stdout).toMatch(
       /\n0 passed, 1 failed, \d\d skipped: the valid delivery was not accepted\. Fix this and run it again\.\n$/,
     );
     expect(stdout).not.toContain('handled twice');
     expect(stdout).not.toMatch(/^pass/m);
   });
-});
-
-test('the endpoint may be given as simulate --forward takes it', async () => {
-  const { port } = new URL(await serve(mounted(hooks())));
-  const { code, stdout } = await runCli(['doctor', `${port}/hooks`], setting);
-  expect(stdout).toContain(`to http://localhost:${port}/hooks.`);
-  expect(code).toBe(0);
 });
 
 describe('the examples', () => {
@@ -407,10 +397,8 @@ describe('the examples', () => {
 describe('what doctor refuses', () => {
   test('an endpoint where nothing listens: exit code 3', async () => {
     const url = `http://127.0.0.1:${await refusingPort()}/hooks`;
-    expect(await runCli(['doctor', url], setting)).toMatchObject({
-      code: 3,
-      stderr: expect.stringContaining('Nothing listens at http://127.0.0.1:'),
-    });
+    const stderr = expect.stringContaining('Nothing listens at http://127.0.0.1:');
+    expect(await runCli(['doctor', url], setting)).toMatchObject({ code: 3, stderr });
   });
 
   test('another machine, unless a person agrees: exit code 2', async () => {

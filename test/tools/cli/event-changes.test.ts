@@ -30,9 +30,8 @@ describe('--set', () => {
 
   test('names like __proto__ are names, and change no prototype', () => {
     const { overrides } = changes(['payload.__proto__.polluted=yes', 'payload.constructor.prototype.x=1']);
-    expect(JSON.stringify(overrides)).toBe(
-      '{"payload":{"__proto__":{"polluted":"yes"},"constructor":{"prototype":{"x":"1"}}}}',
-    );
+    const json = '{"payload":{"__proto__":{"polluted":"yes"},"constructor":{"prototype":{"x":"1"}}}}';
+    expect(JSON.stringify(overrides)).toBe(json);
     expect(({} as { polluted?: string }).polluted).toBeUndefined();
     expect(({} as { x?: string }).x).toBeUndefined();
   });
@@ -68,30 +67,23 @@ describe('--set', () => {
 
 describe('--data', () => {
   test('is a payload, which replaces that of the sample', () => {
-    expect(changes(['payload.b=2'], '\ufeff{"a":1}')).toEqual({
-      payload: { a: 1 },
-      overrides: { payload: { b: '2' } },
-    });
+    const changed = changes(['payload.b=2'], '\ufeff{"a":1}');
+    expect(changed).toEqual({ payload: { a: 1 }, overrides: { payload: { b: '2' } } });
   });
 
   test('decides what has fields, and not the sample', () => {
-    expect(() => changes(['payload.note.x=1'], '{"note":"a"}')).toThrow(
-      'payload.note is text and has no fields.',
-    );
-    expect(changes(['payload.transaction.amount.x=1'], '{"transaction":{"amount":{}}}').overrides).toEqual({
-      payload: { transaction: { amount: { x: '1' } } },
-    });
-    expect(changes(['payload.refund.id=1'], '{"refund":null}').overrides).toEqual({
-      payload: { refund: { id: '1' } },
-    });
+    const text = () => changes(['payload.note.x=1'], '{"note":"a"}');
+    expect(text).toThrow('payload.note is text and has no fields.');
+    const map = changes(['payload.transaction.amount.x=1'], '{"transaction":{"amount":{}}}');
+    expect(map.overrides).toEqual({ payload: { transaction: { amount: { x: '1' } } } });
+    const none = changes(['payload.refund.id=1'], '{"refund":null}');
+    expect(none.overrides).toEqual({ payload: { refund: { id: '1' } } });
   });
 
   test('is a whole event when it has a name', () => {
     const event = '{"id":"evt-1","event_name":"transaction.paid","sandbox":true,"payload":{"a":1},"more":[]}';
-    expect(changes([], event)).toEqual({
-      payload: { a: 1 },
-      overrides: { id: 'evt-1', sandbox: true, more: [] },
-    });
+    const overrides = { id: 'evt-1', sandbox: true, more: [] };
+    expect(changes([], event)).toEqual({ payload: { a: 1 }, overrides });
   });
 
   test.each<[string, string]>([

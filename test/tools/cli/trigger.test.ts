@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { DIAGNOSES } from '../../../src/tools/simulator/delivery/diagnose.js';
 import { refusingPort } from '../../setup/ports.js';
-import { endpoint, simulator } from '../simulator/world.js';
+import { endpoint, expectSigned } from '../simulator/world.js';
 import { against } from './against.js';
 import { fileWith } from './files.js';
 import { failed, jsonLines, runCli } from './run-cli.js';
@@ -12,27 +12,23 @@ const eventsAt = ({ received }: Awaited<ReturnType<typeof endpoint>>) =>
 
 describe('trigger', () => {
   test('sends what --set and --data say, byte for byte what the record shows', async () => {
-    const app = await endpoint(200);
-    const ask = await against({ app });
+    const { ask, app } = await against('fast', 200);
     const set = ['--set', 'payload.transaction.amount=12', '--set', 'sandbox:=true'];
     await ask('trigger', 'transaction.paid', ...set, '--set', 'payload.metadata.cart\\.id=c', '--wait');
     const data = fileWith('{"refund":{"id":1}}');
     const event = ['refund.succeeded', '--force', '--data', `@${data}`];
     const { stdout } = await ask('trigger', ...event, '--wait', '--json');
     const [first, second] = eventsAt(app);
-    expect(first).toMatchObject({
-      sandbox: true,
-      payload: { transaction: { amount: '12', currency: 'EUR' }, metadata: { 'cart.id': 'c' } },
-    });
+    const payload = { transaction: { amount: '12', currency: 'EUR' }, metadata: { 'cart.id': 'c' } };
+    expect(first).toMatchObject({ sandbox: true, payload });
     expect(second).toMatchObject({ event_name: 'refund.succeeded', payload: { refund: { id: 1 } } });
     expect(JSON.parse(stdout).attempts[0].request.body).toBe(app.received[1]?.body.toString());
   });
 
   test('takes a body from a pipe, and several events at once', async () => {
-    const app = await endpoint(200);
-    const ask = await against({ app });
+    const { askWith, app } = await against('fast', 200);
     const args = ['trigger', 'order.shipped', '--force', '--data', '@-', '--count', '3', '--wait', '--json'];
-    const run = await ask.with('{"a":"é"}', ...args);
+    const run = await askWith('{"a":"é"}', ...args);
     expect(run.code).toBe(0);
     expect(jsonLines(run)).toHaveLength(3);
     expect(eventsAt(app).map(({ payload }) => payload)).toEqual(Array(3).fill({ a: 'é' }));
@@ -40,8 +36,7 @@ describe('trigger', () => {
   });
 
   test('sends no event of another name unless --force is given, and suggests the name that was meant', async () => {
-    const app = await endpoint(200);
-    const ask = await against({ app });
+    const { ask, app } = await against('fast', 200);
     const suggestion =
       'EVENT "transaction.payed" is not a declared event. Did you mean "transaction.paid"? To send it anyway, give --force.\n';
     for (const data of [[], ['--data', '{"a":1}'], ['--count', '2']]) {
@@ -58,17 +53,17 @@ describe('trigger', () => {
   });
 
   test('takes a whole event of another name with --force', async () => {
-    const app = await endpoint(200);
-    const ask = await against({ app });
+    const { askWith, app } = await against('fast', 200);
     const event = { id: 'evt-1', event_name: 'refund.failed', sandbox: true, payload: { refund: { id: 1 } } };
     const args = ['trigger', 'refund.failed', '--force', '--data', '@-', '--set', 'payload.refund.note=x'];
-    expect((await ask.with(JSON.stringify(event), ...args, '--wait')).code).toBe(0);
+    expect((await askWith(JSON.stringify(event), ...args, '--wait')).code).toBe(0);
     expect(eventsAt(app)).toEqual([{ ...event, payload: { refund: { id: 1, note: 'x' } } }]);
   });
 
   test('shows what the endpoint says that became of the event', async () => {
-    const app = await endpoint((_, response) => response.end('{"received":true,"outcome":"ignored"}'));
-    const ask = await against({ app });
+    const { ask } = await against('fast', (_, response) =>
+      response.end('{"received":true,"outcome":"ignored"}'),
+    );
     const { stdout } = await ask('trigger', 'transaction.paid', '--wait');
     expect(stdout).toMatch(/ delivered .* 200 ignored +\d+ +1$/m);
     const { stdout: json } = await ask('trigger', 'transaction.paid', '--wait', '--json');
@@ -76,8 +71,7 @@ describe('trigger', () => {
   });
 
   test('sends a declared event with --force as without', async () => {
-    const app = await endpoint(200);
-    const ask = await against({ app });
+    const { ask, app } = await against('fast', 200);
     expect((await ask('trigger', 'transaction.paid', '--force', '--wait')).code).toBe(0);
     expect(eventsAt(app)).toMatchObject([{ payload: { transaction: { currency: 'EUR' } } }]);
   });
@@ -89,24 +83,20 @@ describe('trigger', () => {
     ['0 when it is accepted', 200, [], 0, '', / delivered .* 200 +\d+ +1$/m],
     ['0 when a changed body is refused', 401, ['--fault', 'tamper_body'], 0, TAMPERED, / retrying .* 401 /],
   ])('ends with %s', async (_, answer, args, code, reason, shown) => {
-    const nowhere = { url: `http://127.0.0.1:${await refusingPort()}/hooks` };
-    const app = answer === 0 ? nowhere : await endpoint(answer);
-    const ask = await against({ app, retry: args.includes('--wait') ? 'off' : ['1h'] });
+    const { ask, app } = await against(args.includes('--wait') ? 'off' : ['1h'], answer);
+    if (answer === 0) await app.close();
     const ended = await ask('trigger', 'transaction.paid', ...args);
     expect(ended).toEqual({ code, stderr: reason && `${reason}\n`, stdout: expect.stringMatching(shown) });
   });
 
   test('with --wait ends with 4 when the time is over', async () => {
-    const ask = await against({ app: await endpoint(500), retry: ['1h'] });
-    expect(await ask('trigger', 'transaction.paid', '--wait', '--timeout', '200ms')).toMatchObject({
-      code: 4,
-      stderr: expect.stringContaining('Not finished after 200ms.'),
-    });
+    const { ask } = await against(['1h'], 500);
+    const run = await ask('trigger', 'transaction.paid', '--wait', '--timeout', '200ms');
+    expect(run).toMatchObject({ code: 4, stderr: expect.stringContaining('Not finished after 200ms.') });
   });
 
   test('with --wait prints each attempt where there were several', async () => {
-    const app = await endpoint(401, 200);
-    const ask = await against({ app, retry: ['10ms'] });
+    const { ask } = await against(['10ms'], 401, 200);
     const { code, stdout } = await ask('trigger', 'transaction.paid', '--fault', 'tamper_body', '--wait');
     expect(code).toBe(0);
     expect(stdout).toMatch(/^attempt 1 .* 401 .*fault tamper_body/m);
@@ -115,37 +105,34 @@ describe('trigger', () => {
   });
 
   test('prints deliveries that the simulator dropped meanwhile', async () => {
-    const ask = await against({ app: await endpoint(200) });
+    const { ask } = await against('fast', 200);
     const run = await ask('trigger', 'transaction.paid', '--count', '600', '--json');
     expect(run.code).toBe(0);
     expect(jsonLines(run)).toHaveLength(600);
   }, 60_000);
 
   test('does not wait for a webhook that is paused', async () => {
-    const service = await simulator({ clock: 'real' });
-    const { id } = await service.webhooks.create({ url: (await endpoint(200)).url });
-    await service.webhooks.update(id, { paused: true });
-    const run = await runCli(['trigger', 'transaction.paid', '--url', service.baseUrl]);
+    const { ask, service, webhook } = await against('fast', 200);
+    await service.webhooks.update(webhook, { paused: true });
+    const run = await ask('trigger', 'transaction.paid');
     expect(run).toMatchObject({ code: 0, stdout: expect.stringContaining('cancelled') });
   });
 
   test.each(['--signature-header', '--header'])(
     'sends the signature in the header that %s names, also at retries',
     async (option) => {
-      const app = await endpoint(500, 200);
-      const ask = await against({ app, retry: ['10ms'] });
+      const { ask, app } = await against(['10ms'], 500, 200);
       await ask('trigger', 'transaction.paid', option, 'X-Pay-Signature', '--wait');
       expect(app.received).toHaveLength(2);
-      for (const { headers } of app.received) {
-        expect(headers['x-pay-signature']).toMatch(/^[0-9a-f]{64}$/);
-        expect(headers['x-service-signature']).toBeUndefined();
+      for (const request of app.received) {
+        expectSigned(request, 'pri_sim_dev', 'x-pay-signature');
+        expect(request.headers).not.toHaveProperty('x-service-signature');
       }
     },
   );
 
   test('stops waiting for a delivery that the simulator dropped', async () => {
-    const app = await endpoint(200);
-    const ask = await against({ app });
+    const { ask } = await against('fast', 200);
     const run = await ask('trigger', 'transaction.paid', '--count', '1000', '--wait', '--timeout', '60s');
     expect(run).toMatchObject({ code: 1, stderr: expect.stringContaining('already deleted') });
   }, 90_000);
@@ -158,7 +145,7 @@ describe('trigger', () => {
     ['a file that is not there', ['transaction.paid', '--data', '@nowhere.json'], 2, 'ENOENT'],
     ['a subscription that is missing', ['transaction.paid'], 1, 'No webhook subscribes to transaction.paid'],
   ])('fails on %s', async (_, args, code, message) => {
-    expect(await (await against())('trigger', ...args)).toEqual(failed(code, message));
+    expect(await (await against()).ask('trigger', ...args)).toEqual(failed(code, message));
   });
 });
 

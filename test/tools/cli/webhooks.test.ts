@@ -33,22 +33,21 @@ const live = (): Setting => ({
 describe('the webhooks of a simulator', () => {
   test('are created, listed, updated, ensured and deleted', async () => {
     server.makeId = () => 'w1';
-    const run = (...args: string[]) => runCli(['webhooks', ...args], simulator());
-    expect(await run('list')).toEqual({ code: 0, stdout: 'There are no webhooks.\n', stderr: '' });
-    expect((await run('create', url, '--events', 'transaction.paid, refund.succeeded')).stdout).toBe(
-      'created  w1  https://shop.example/hooks  transaction.paid,refund.succeeded\n',
-    );
-    expect((await run('list')).stdout).toBe(
-      'ID  URL                         EVENTS\nw1  https://shop.example/hooks  transaction.paid,refund.succeeded\n',
-    );
-    expect((await run('update', 'w1', '--url', 'https://shop.example/x', '--events', '*')).stdout).toBe(
-      'updated  w1  https://shop.example/x  *\n',
-    );
-    expect((await run('ensure', 'https://shop.example/x')).stdout).toContain('unchanged  w1');
-    expect((await run('ensure', 'https://shop.example/x', '--events', 'a.b')).stdout).toContain(
-      'updated  w1',
-    );
-    expect(await run('delete', 'w1')).toEqual({ code: 0, stdout: 'deleted  w1\n', stderr: '' });
+    const run = async (...args: string[]) => {
+      const { stdout, ...end } = await runCli(['webhooks', ...args], simulator());
+      expect(end).toEqual({ code: 0, stderr: '' });
+      return stdout;
+    };
+    expect(await run('list')).toBe('There are no webhooks.\n');
+    const created = 'w1  https://shop.example/hooks  transaction.paid,refund.succeeded\n';
+    const events = ['--events', 'transaction.paid, refund.succeeded'];
+    expect(await run('create', url, ...events)).toBe(`created  ${created}`);
+    expect(await run('list')).toBe(`ID  URL                         EVENTS\n${created}`);
+    const moved = 'https://shop.example/x';
+    expect(await run('update', 'w1', '--url', moved, '--events', '*')).toBe(`updated  w1  ${moved}  *\n`);
+    expect(await run('ensure', moved)).toContain('unchanged  w1');
+    expect(await run('ensure', moved, '--events', 'a.b')).toContain('updated  w1');
+    expect(await run('delete', 'w1')).toBe('deleted  w1\n');
     expect(server.webhooks.size).toBe(0);
     expect(sentKeys()).toEqual([basic(SIMULATOR_KEY)]);
   });
@@ -169,10 +168,8 @@ describe('failures', () => {
     expect(people).toEqual(failed(code, message));
     const program = await runCli([...args, '--live', '--json'], setting);
     expect(program).toMatchObject({ code, stdout: '' });
-    expect(JSON.parse(program.stderr).error).toMatchObject({
-      code: expect.stringMatching(/^[A-Z_]+$/),
-      message: expect.stringContaining(message),
-    });
+    const error = { code: expect.stringMatching(/^[A-Z_]+$/), message: expect.stringContaining(message) };
+    expect(JSON.parse(program.stderr)).toMatchObject({ error });
     expect(people.stderr + program.stderr).not.toContain('c4nary');
     expect(people.stderr + program.stderr).not.toMatch(/baseUrl|apiPath/);
   });
@@ -196,8 +193,7 @@ describe('failures', () => {
   test('the status is there for programs', async () => {
     server.once((_, response) => json(response, 409, { message: 'Conflict.' }));
     const { stderr } = await runCli(['account', '--json'], simulator());
-    expect(JSON.parse(stderr)).toEqual({
-      error: { code: 'REQUEST_REFUSED', status: 409, message: expect.stringContaining('Conflict.') },
-    });
+    const error = { code: 'REQUEST_REFUSED', status: 409, message: expect.stringContaining('Conflict.') };
+    expect(JSON.parse(stderr)).toEqual({ error });
   });
 });

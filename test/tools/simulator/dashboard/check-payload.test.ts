@@ -11,28 +11,22 @@ describe('checkPayload', () => {
   });
 
   test.each([
-    ['{\n  "a": 1,\n}', 'Invalid JSON at line 3, column 1.'],
+    ['{\n  "a": 1,\n}', /^Invalid JSON at line 3, column 1\.$/],
     ['{"a": nope}', /^Invalid JSON at line 1, column \d+\.$/],
-    ['{"a": 1', 'Invalid JSON at line 1, column 8.'],
-    ['  ', 'The payload is empty. Enter an object: { … }.'],
-    ['[1]', 'The payload must be an object: { … }.'],
-    ['null', 'The payload must be an object: { … }.'],
-    ['"text"', 'The payload must be an object: { … }.'],
+    ['{"a": 1', /^Invalid JSON at line 1, column 8\.$/],
+    ['  ', /^The payload is empty\. Enter an object: \{ … \}\.$/],
+    ['[1]', /^The payload must be an object: \{ … \}\.$/],
+    ['null', /^The payload must be an object: \{ … \}\.$/],
+    ['"text"', /^The payload must be an object: \{ … \}\.$/],
   ])('refuses %j, with the position', (text, problem) => {
-    expect(typed(text)).toEqual({
-      valid: false,
-      problem: typeof problem === 'string' ? problem : expect.stringMatching(problem),
-    });
+    expect(typed(text)).toEqual({ valid: false, problem: expect.stringMatching(problem) });
   });
 
   test('accepts what differs from the sample, and says how', () => {
     const payload = { transaction: { amount: 149.9, status: '1', base: 'EUR' }, tags: {}, more: true };
-    expect(typed(JSON.stringify(payload))).toEqual({
-      valid: true,
-      payload,
-      difference:
-        'transaction.id is missing, transaction.amount is a number instead of a string, transaction.status is a string instead of a number, …',
-    });
+    const difference =
+      'transaction.id is missing, transaction.amount is a number instead of a string, transaction.status is a string instead of a number, …';
+    expect(typed(JSON.stringify(payload))).toEqual({ valid: true, payload, difference });
   });
 
   test('compares nothing when the event has no sample', () => {
