@@ -8,7 +8,7 @@ import { type SpecServer, startSpecServer } from '../../client/spec-server.js';
 import { needing, testOnLinux, testOnUnix } from '../../setup/platform.js';
 import { freePort } from '../../setup/ports.js';
 import { until } from '../../setup/waiting.js';
-import { endpoint, listening, opensslHmac, selfSigned } from '../simulator/world.js';
+import { endpoint, listening, opensslHmac, post, selfSigned } from '../simulator/world.js';
 import { BuiltProgram } from './built.js';
 import { fileWith, folder } from './files.js';
 import { runCli } from './run-cli.js';
@@ -95,26 +95,20 @@ describe('starting', () => {
         .map((path) => (isAbsolute(path) ? relative(dirname(program.path), path).split(sep).join('/') : path))
         .sort();
     expect(names('cli.js')).toEqual([
-      'cli.js',
-      'errors.js',
-      'node:util',
-      'tools/cli/command.js',
-      'tools/cli/commands.js',
-      'tools/cli/main.js',
-      'tools/cli/print.js',
+      ...['cli.js', 'errors.js', 'node:util'],
+      ...['tools/cli/command.js', 'tools/cli/commands.js', 'tools/cli/main.js', 'tools/cli/print.js'],
     ]);
     expect(names('tools/cli/signature.js')).toEqual([
-      'errors.js',
-      'node:buffer',
-      'node:crypto',
-      'node:fs',
-      'node:fs/promises',
-      'node:util',
-      'signature.js',
-      'tools/cli/command.js',
-      'tools/cli/print.js',
-      'tools/cli/read-input.js',
-      'tools/cli/signature.js',
+      ...[
+        'errors.js',
+        'node:buffer',
+        'node:crypto',
+        'node:fs',
+        'node:fs/promises',
+        'node:util',
+        'signature.js',
+      ],
+      ...['tools/cli/command.js', 'tools/cli/print.js', 'tools/cli/read-input.js', 'tools/cli/signature.js'],
     ]);
   });
 });
@@ -234,9 +228,8 @@ describeInTerminal('simulate in a terminal', () => {
     const { seen, type, ended, baseUrl } = await simulateInTerminal('--demo');
     const [, page = ''] = /dead letters +(http\S+)/.exec(seen()) ?? [];
     const replay = async () => {
-      const headers = { 'Content-Type': 'application/json' };
-      const answer = await fetch(`${page}replay`, { method: 'POST', headers, body: '{}' });
-      return JSON.parse((await answer.text()).trim().split('\n').at(-1) ?? '').report;
+      const { text } = await post(`${page}replay`);
+      return JSON.parse(text.trim().split('\n').at(-1) ?? '').report;
     };
     await trigger(baseUrl, 'refund.succeeded', '--force');
     expect(await replay()).toMatchObject({ processed: 0, stillUnknown: 1 });

@@ -24,7 +24,7 @@ const ASK: Readonly<Record<Shell, (line: string) => string[]>> = {
   bash: (line) => {
     const words = line.split(' ').map((word) => `'${word}'`);
     const code = `source script.bash; COMP_WORDS=(${words.join(' ')}); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); _payment_webhooks; printf '%s\\n' "\${COMPREPLY[@]}"`;
-    return lines(execFileSync('bash', ['--norc', '-c', code], { cwd: folder }));
+    return lines('bash', ['--norc', '-c', code]);
   },
   zsh: (line) => {
     // The functions that talk to zsh's own editor stand in as ones that print what they are given.
@@ -36,20 +36,17 @@ const ASK: Readonly<Record<Shell, (line: string) => string[]>> = {
       source script.zsh
       words=("\${(@s: :)LINE}"); CURRENT=$#words; PREFIX=$words[-1]
       _payment_webhooks`;
-    return lines(
-      execFileSync('zsh', ['-f', '-c', code], { cwd: folder, env: { PATH: process.env.PATH, LINE: line } }),
-    );
+    return lines('zsh', ['-f', '-c', code], { PATH: process.env.PATH, LINE: line });
   },
-  fish: (line) =>
-    lines(
-      execFileSync('fish', ['--no-config', '-c', `source script.fish; complete -C '${line}'`], {
-        cwd: folder,
-      }),
-    ).map((row) => row.split('\t')[0] ?? ''),
+  fish: (line) => {
+    const rows = lines('fish', ['--no-config', '-c', `source script.fish; complete -C '${line}'`]);
+    return rows.map((row) => row.split('\t')[0] ?? '');
+  },
 };
 
-function lines(output: Buffer): string[] {
-  return output.toString().split('\n').filter(Boolean);
+/** The lines that the shell prints. */
+function lines(shell: string, args: string[], env = process.env): string[] {
+  return execFileSync(shell, args, { cwd: folder, env }).toString().split('\n').filter(Boolean);
 }
 
 const firstWords = [...new Set(commands.map(({ name }) => name.split(' ')[0] ?? ''))];
@@ -67,10 +64,8 @@ function testsOf(shell: Shell): void {
   test('offers every command', () => {
     expect(offered('')).toEqual(expect.arrayContaining(firstWords));
     for (const group of groups) {
-      const seconds = commands.flatMap(({ name }) =>
-        name.startsWith(`${group} `) ? [name.split(' ')[1]] : [],
-      );
-      expect(offered(`${group} `).sort()).toEqual(seconds.sort());
+      const members = commands.filter(({ name }) => name.startsWith(`${group} `));
+      expect(offered(`${group} `).sort()).toEqual(members.map(({ name }) => name.split(' ')[1]).sort());
     }
   });
 

@@ -183,7 +183,7 @@ export async function call(url: string, { method = 'GET', body, headers = {} }: 
     ...(sent && { body: sent }),
   });
   const text = await response.text();
-  const isJson = response.headers.get('content-type')?.includes('json');
+  const isJson = response.headers.get('content-type')?.startsWith('application/json');
   // biome-ignore lint/suspicious/noExplicitAny: what a JSON answer holds is what the tests find out
   const json: any = isJson ? JSON.parse(text) : undefined;
   return { status: response.status, headers: response.headers, text, json };

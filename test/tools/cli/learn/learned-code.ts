@@ -18,13 +18,7 @@ export function learnedFrom(payloads: readonly string[], name = NAME): LearnedEv
   return learned;
 }
 
-export interface RunCode {
-  readonly schema: zod.ZodType;
-  readonly fixture: unknown;
-  readonly events: Readonly<Record<string, zod.ZodType>>;
-}
-
-export function runCode(learned: LearnedEvent): RunCode {
+export function runCode(learned: LearnedEvent) {
   const { code } = transformSync(moduleCode([learned]), {
     jsc: { parser: { syntax: 'typescript' }, target: 'es2023' },
     module: { type: 'commonjs' },
@@ -34,7 +28,7 @@ export function runCode(learned: LearnedEvent): RunCode {
   return {
     schema: exports[`${learned.identifier}Payload`] as zod.ZodType,
     fixture: exports[`${learned.identifier}Fixture`],
-    events: exports.events as RunCode['events'],
+    events: exports.events as Readonly<Record<string, zod.ZodType>>,
   };
 }
 
