@@ -73,7 +73,7 @@ describe('an attempt', () => {
   });
 });
 
-test('a refused connection and a state file that cannot be written are told by a running simulator', async () => {
+test('a running simulator prints a refused connection and a state file that it cannot write', async () => {
   const { log, printed, complained } = started();
   const home = mkdtempSync(join(folder, 'home-'));
   const away = `${home}-away`;

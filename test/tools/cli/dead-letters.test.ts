@@ -99,7 +99,7 @@ describe('dead-letters list', () => {
   });
 });
 
-describe('the letters of an app that repeats itself', () => {
+describe('a list as the app answers it', () => {
   const letter = (id: number) => ({
     ...{ id: `${id}`, reason: 'failed', namespace: 'webhooks', eventName: 'refund.made', eventId: `r-${id}` },
     ...{ sandbox: false, attempts: 1, keptAt: '2026-01-31T12:00:00.000Z', code: null, issues: [] },
@@ -115,9 +115,9 @@ describe('the letters of an app that repeats itself', () => {
     );
 
   test.each([
-    ['gives the same next page', () => 'same'],
-    ['gives pages in a circle', (after: string | null) => (after === 'a' ? 'b' : 'a')],
-  ])('a list that %s is ended with an error', async (_name, next) => {
+    ['repeats a cursor', () => 'same'],
+    ['goes round in a circle', (after: string | null) => (after === 'a' ? 'b' : 'a')],
+  ])('stops with an error at a list that %s', async (_name, next) => {
     let requests = 0;
     const run = await served((after) => {
       requests += 1;
@@ -129,12 +129,12 @@ describe('the letters of an app that repeats itself', () => {
     expect(requests).toBeLessThan(5);
   });
 
-  test('a time that is not a date is shown as the app sent it', async () => {
+  test('shows a time that is not a date as the app sent it', async () => {
     const run = await served(() => ({ letters: [{ ...letter(1), keptAt: 'yesterday' }], next: null }));
     expect((await run('list')).stdout).toContain('yesterday');
   });
 
-  test('a list that ends with an empty page is whole', async () => {
+  test('accepts an empty last page', async () => {
     const run = await served((after) =>
       after === null ? { letters: [letter(1)], next: 'more' } : { letters: [], next: 'more still' },
     );
@@ -169,7 +169,7 @@ describe('dead-letters show', () => {
 });
 
 describe('the key of a letter', () => {
-  test('is shown, is a filter, and has to be configured unless any is asked for', async () => {
+  test('is shown, and is a filter', async () => {
     const { run, hooks } = await world(['r-1']);
     const [letter] = await lettersOf(hooks);
     const keyId = letter?.keyId ?? '';
@@ -182,7 +182,7 @@ describe('the key of a letter', () => {
     expect(refused.stderr).not.toContain(KEY);
   });
 
-  test('that is not configured keeps it from a replay', async () => {
+  test('has to be configured for a replay, unless --keys any is given', async () => {
     const { run } = await world(['r-1'], { receiver: { privateKey: 'pri_another_key' } });
     const stdout = expect.stringContaining('refund.made: 1 without a configured key\n1 of 1 are left.\n');
     expect(await run('replay')).toMatchObject({ code: 1, stdout });
@@ -224,7 +224,7 @@ describe('dead-letters replay', () => {
     expect(await run('replay')).toMatchObject({ code: 1, stdout: expect.stringContaining(invalid) });
   });
 
-  test('shows a bar in a terminal, and nothing of it elsewhere', async () => {
+  test('shows a progress bar only in a terminal', async () => {
     const { run, port } = await world(['r-1', 'r-2']);
     expect((await run('replay', '--dry-run')).stderr).toBe('');
     const { stderr } = await commandFor(port, { tty: true })('replay');
@@ -232,7 +232,7 @@ describe('dead-letters replay', () => {
     expect(stderr.endsWith('\r\u001b[K')).toBe(true);
   });
 
-  test('says how to go on when the connection ends in the middle', async () => {
+  test('says how to continue when the connection breaks in the middle', async () => {
     const sockets: { destroy(): void }[] = [];
     const { run, hooks } = await world(['r-1', 'r-2', 'r-3'], {
       handle: (id) => void (id === 'r-2' && sockets.at(-1)?.destroy()),
@@ -246,7 +246,7 @@ describe('dead-letters replay', () => {
     expect(await lettersOf(hooks)).toEqual([]);
   });
 
-  test('ends with Ctrl-C after the letter that it is at', async () => {
+  test('Ctrl-C stops it after the current letter', async () => {
     const [started, left, go] = [gate(), gate(), gate()];
     const ran: string[] = [];
     const { run, hooks } = await world(['r-1', 'r-2', 'r-3'], {
@@ -385,7 +385,7 @@ describe('learn --page', () => {
   });
 });
 
-describe('an address or a token that is not right', () => {
+describe('an invalid address or token', () => {
   const list = (url: string, file?: string) => commandAt(url, {}, 'dead-letters', file)('list');
 
   test.each<[string, number, RegExp]>([
@@ -402,7 +402,7 @@ describe('an address or a token that is not right', () => {
     expect(run.stderr).not.toContain('c4nary');
   });
 
-  test('is also taken as --url, the name of before, which no help shows', async () => {
+  test('may also be given as --url, the former name, which the help does not show', async () => {
     const { port } = await worldOf();
     const run = (...words: string[]) => runCli(['dead-letters', 'list', ...words]);
     const where = ['--url', `http://127.0.0.1:${port}/ops`, `--token-file=${token}`];
@@ -414,7 +414,7 @@ describe('an address or a token that is not right', () => {
     expect(stdout).not.toContain('--url');
   });
 
-  test('names what is missing, and tokens that cannot be one', async () => {
+  test('names what is missing, and refuses invalid tokens', async () => {
     const url = 'https://shop.example/ops';
     const words = ['dead-letters', 'list'];
     expect((await runCli(words)).stderr).toMatch(/^--page is missing/);
@@ -437,7 +437,7 @@ describe('an address or a token that is not right', () => {
     expect(await list(`${origin}/ops`)).toMatchObject({ code: 3, stderr });
   });
 
-  test('says what the page says of the token', async () => {
+  test('passes on why the page refuses the token', async () => {
     const { port, hooks } = await worldOf();
     const url = `http://127.0.0.1:${port}/ops/`;
     const run = commandAt(url, {}, 'dead-letters', fileWith('c4nary'));

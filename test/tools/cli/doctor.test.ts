@@ -171,7 +171,7 @@ describe('an app with receiver()', () => {
   });
 });
 
-describe('an app with a mistake is told the cause and the fix, exit code 1', () => {
+describe('names the cause and the fix of a mistake, exit code 1', () => {
   const acceptsAll = mounted((_, response) => void response.end('{}'));
 
   test('express.json() before receiver(): the line to change', async () => {
@@ -181,7 +181,7 @@ describe('an app with a mistake is told the cause and the fix, exit code 1', () 
     expect(cureOf('a valid delivery')).toContain('app.use(express.json({ verify: keepRawBody }))');
   });
 
-  test('several times is told the cause once', async () => {
+  test('prints the same cause once', async () => {
     const { stdout } = await doctor(acceptsAll, ...WAIT);
     expect(stdout.split('A FORGED DELIVERY WAS ACCEPTED')).toHaveLength(2);
     expect(stdout).toContain('as above');
@@ -294,7 +294,7 @@ describe('an endpoint that answers 200 ignored', () => {
     ['has no handler for the event', otherEvent],
     ['has no handler at all', { handlers: {} }],
     ["has the option sandbox: 'ignore'", { sandbox: 'ignore' }],
-  ])('fails when it %s, and is told both causes', async (_, options) => {
+  ])('fails when it %s, and names both causes', async (_, options) => {
     const { code, failed, lines, end, cureOf } = await examine(mounted(hooks(options)));
     expect(code).toBe(1);
     expect(failed.map(({ check, got }) => [check, got])).toEqual([
@@ -310,7 +310,7 @@ describe('an endpoint that answers 200 ignored', () => {
     expect(end).toEqual({ passed: lines.length - 4, failed: 3, skipped: 1 });
   });
 
-  test('is told that its schema is wrong when it answers 200 kept', async () => {
+  test('names the schema when it answers 200 kept', async () => {
     const strict = { events: { 'transaction.paid': z.looseObject({ token: z.string() }) } };
     const options = { ...strict, deadLetters: memoryDeadLetters() } as unknown as ReceiverOptions;
     const { code, failed, cureOf } = await examine(mounted(hooks(options)));
@@ -319,14 +319,14 @@ describe('an endpoint that answers 200 ignored', () => {
     expect(cureOf('a valid delivery')).toMatch(/does not match the schema that the app declares/);
   });
 
-  test('is told so once, in a summary that does not say that all is well', async () => {
+  test('prints the cause once, and counts the failures in the summary', async () => {
     const { stdout } = await doctor(mounted(hooks({ sandbox: 'ignore' })), ...WAIT);
     expect(stdout).toMatch(/^FAIL {2}a valid delivery +200 ignored$/m);
     expect(stdout.split('no handler ran. ')).toHaveLength(2);
     expect(stdout).toMatch(/3 failed, 1 skipped: no handler ran for the first delivery\. Fix these/);
   });
 
-  test('is judged by its status alone when it does not say what became of the event', async () => {
+  test('counts by its status alone when the answer names no outcome', async () => {
     const endpoint = hooks();
     const app = mounted((request, response) => {
       const end = response.end.bind(response);
@@ -366,7 +366,7 @@ describe('where the valid delivery is not accepted', () => {
     expect(end).toEqual({ passed: 0, failed: 1, skipped: others.length });
   });
 
-  test('a person is told so', async () => {
+  test('the checklist says so', async () => {
     const { stdout } = await doctor(express());
     const skip = /^skip {2}\d\d other checks +the valid delivery was not accepted$/;
     expect(stdout.match(/^skip .*$/gm)).toEqual([expect.stringMatching(skip)]);
@@ -386,7 +386,7 @@ describe('the examples', () => {
     expect(code).toBe(0);
   }, 60_000);
 
-  test('the wrong one of existing-app is told the line to change, exit code 1', async () => {
+  test('the wrong one of existing-app names the line to change, exit code 1', async () => {
     const { app } = await import('../../../examples/existing-app/wrong.js');
     const { code, stdout } = await doctor(app, ...WAIT);
     expect(stdout).toContain('or change that line to app.use(express.json({ verify: keepRawBody }))');

@@ -10,14 +10,11 @@ const refund = fixtures.event('refund.succeeded', { refund: { id: 'r-1', amount:
 const payout = fixtures.event('payout.sent', { payout: { iban: 'DE02120300000000202051' } });
 
 describe('learn', () => {
+  const [one, other] = [JSON.stringify(refund), JSON.stringify(payout)];
   test.each([
     ['one body', JSON.stringify(refund, null, 2), ['refund.succeeded']],
-    ['a list of bodies', JSON.stringify([refund, payout]), ['payout.sent', 'refund.succeeded']],
-    [
-      'one on each line',
-      `\ufeff${JSON.stringify(refund)}\r\n\n${JSON.stringify(payout)}\n`,
-      ['payout.sent', 'refund.succeeded'],
-    ],
+    ['a list of bodies', `[${one},${other}]`, ['payout.sent', 'refund.succeeded']],
+    ['one on each line', `\ufeff${one}\r\n\n${other}\n`, ['payout.sent', 'refund.succeeded']],
   ])('reads %s, from a file and from standard input', async (_, text, names) => {
     const fromFile = await runCli(['learn', '--file', fileWith(text), '--json']);
     expect(await runCli(['learn', '--json'], { stdin: text })).toEqual(fromFile);

@@ -35,7 +35,7 @@ describe('trigger', () => {
     expect(new Set(eventsAt(app).map(({ id }) => id)).size).toBe(3);
   });
 
-  test('sends no event of another name unless --force is given, and suggests the name that was meant', async () => {
+  test('sends an undeclared event only with --force, and suggests the declared name', async () => {
     const { ask, app } = await against('fast', 200);
     const suggestion =
       'EVENT "transaction.payed" is not a declared event. Did you mean "transaction.paid"? To send it anyway, give --force.\n';
@@ -52,7 +52,7 @@ describe('trigger', () => {
     expect(eventsAt(app)).toMatchObject([{ event_name: 'transaction.payed', payload: { a: 1 } }]);
   });
 
-  test('takes a whole event of another name with --force', async () => {
+  test('takes a whole undeclared event with --force', async () => {
     const { askWith, app } = await against('fast', 200);
     const event = { id: 'evt-1', event_name: 'refund.failed', sandbox: true, payload: { refund: { id: 1 } } };
     const args = ['trigger', 'refund.failed', '--force', '--data', '@-', '--set', 'payload.refund.note=x'];
@@ -60,7 +60,7 @@ describe('trigger', () => {
     expect(eventsAt(app)).toEqual([{ ...event, payload: { refund: { id: 1, note: 'x' } } }]);
   });
 
-  test('shows what the endpoint says that became of the event', async () => {
+  test('shows the outcome that the endpoint reports', async () => {
     const { ask } = await against('fast', (_, response) =>
       response.end('{"received":true,"outcome":"ignored"}'),
     );
@@ -70,7 +70,7 @@ describe('trigger', () => {
     expect(JSON.parse(json).attempts[0]).toMatchObject({ succeeded: true, outcome: 'ignored' });
   });
 
-  test('sends a declared event with --force as without', async () => {
+  test('sends a declared event with or without --force', async () => {
     const { ask, app } = await against('fast', 200);
     expect((await ask('trigger', 'transaction.paid', '--force', '--wait')).code).toBe(0);
     expect(eventsAt(app)).toMatchObject([{ payload: { transaction: { currency: 'EUR' } } }]);

@@ -98,7 +98,7 @@ describe('the webhooks of a simulator', () => {
     expect(server.requests.map(({ path }) => path)).toEqual(['/sandbox/api/v2/account/me']);
   });
 
-  test('names control characters that the service sends, instead of obeying them', async () => {
+  test('escapes control characters that the service sends', async () => {
     server.webhooks.set('w1', { id: 'w\u001b[2J1', url: 'https://x.example/\r\u202e', events: ['a\nb'] });
     const { stdout } = await runCli(['webhooks', 'list'], { ...simulator(), tty: true });
     expect(stdout).toContain('w\\u001b[2J1');
@@ -174,7 +174,7 @@ describe('failures', () => {
     expect(people.stderr + program.stderr).not.toMatch(/baseUrl|apiPath/);
   });
 
-  test('what to check is named as it was set', async () => {
+  test('names the variable or the option to check', async () => {
     const lost = await runCli(['webhooks', 'delete', 'x', '--yes', '--live'], live());
     expect(lost.stderr).toContain('Check the id, and that SERVICE_API_URL leads to API v2.');
     server.once((_, response) => response.writeHead(302, { location: 'https://x.example/' }).end());
@@ -190,7 +190,7 @@ describe('failures', () => {
     expect((await runCli(['account', '--live'], { env })).code).toBe(3);
   });
 
-  test('the status is there for programs', async () => {
+  test('has the status with --json', async () => {
     server.once((_, response) => json(response, 409, { message: 'Conflict.' }));
     const { stderr } = await runCli(['account', '--json'], simulator());
     const error = { code: 'REQUEST_REFUSED', status: 409, message: expect.stringContaining('Conflict.') };

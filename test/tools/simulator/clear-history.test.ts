@@ -24,7 +24,7 @@ async function history(options: SimulatorOptions = {}) {
   return { service, received, retrying };
 }
 
-test('what is finished goes, and a pending retry stays and is made', async () => {
+test('deletes what is finished; a pending retry stays and is made', async () => {
   const { service, received, retrying } = await history();
   expect(await clear(service)).toEqual({ data: { deleted: 3, kept: 1 } });
   expect(service.deliveries()).toEqual([retrying]);
@@ -36,7 +36,7 @@ test('what is finished goes, and a pending retry stays and is made', async () =>
   expect(await clear(service)).toEqual({ data: { deleted: 0, kept: 0 } });
 });
 
-test('webhooks, faults and keys stay', async () => {
+test('keeps webhooks, faults and keys', async () => {
   const { service } = await history();
   service.faults.always('delay');
   service.rotateKey({ privateKey: 'pri_sim_second' });

@@ -13,6 +13,7 @@ import {
   type Received,
   simulator,
   subscribed,
+  triggered,
 } from './world.js';
 
 const world = (...answers: Answer[]) => subscribed({}, ...answers);
@@ -196,11 +197,16 @@ describe('what arrives', () => {
 describe('which attempts', () => {
   const faulted = (service: Simulator) => labels(service).map(([first]) => first);
 
-  test('once, and never again', async () => {
+  test.each<[string, FaultRule, (FaultKind | null)[]]>([
+    ['once, and never again', { kind: 'wrong_key', times: 1 }, ['wrong_key', null, null]],
+    ['n times', { kind: 'wrong_key', times: 2 }, ['wrong_key', 'wrong_key', null]],
+    ['only deliveries of an event', { kind: 'wrong_key', event: 'refund.*' }, [null, 'wrong_key', null]],
+  ])('%s', async (_, rule, labelled) => {
     const { service } = await world();
-    service.faults.once('missing_signature');
-    await service.trigger('transaction.paid', {}, { count: 3 });
-    expect(faulted(service)).toEqual(['missing_signature', null, null]);
+    service.faults.add(rule);
+    for (const name of ['transaction.paid', 'refund.succeeded', 'transaction.paid'])
+      await service.trigger(name);
+    expect(faulted(service)).toEqual(labelled);
     expect(service.faults.list()).toEqual([]);
   });
 
@@ -212,14 +218,6 @@ describe('which attempts', () => {
     service.faults.clear();
     await service.advance('5s');
     expect(labels(service)).toEqual([['wrong_key', 'wrong_key', null]]);
-  });
-
-  test('only deliveries of an event', async () => {
-    const { service } = await world();
-    service.faults.always('wrong_key', { event: 'refund.*' });
-    await service.trigger('transaction.paid');
-    await service.trigger('refund.succeeded');
-    expect(faulted(service)).toEqual([null, 'wrong_key']);
   });
 
   test('only deliveries to a webhook', async () => {
@@ -252,12 +250,11 @@ describe('which attempts', () => {
   });
 
   test('a resend gets a fault too, but is never held back', async () => {
-    const { service } = await world();
-    const [delivery] = await service.trigger('transaction.paid');
+    const { service, id } = await triggered();
     service.faults.always('delay');
     service.faults.always('wrong_key');
-    const again = await service.resend(String(delivery?.id));
-    expect(again.attempts.map(({ fault }) => fault)).toEqual([null, 'wrong_key']);
+    const attempts = [{ fault: null }, { fault: 'wrong_key' }];
+    expect(await service.resend(id)).toMatchObject({ attempts });
   });
 });
 

@@ -160,12 +160,8 @@ describe('Origin and Sec-Fetch-Site', () => {
     const service = await simulator();
     const { headers } = await call(`${service.baseUrl}/_sim/readyz`);
     expect([...headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([]);
-    const preflight = await raw(service, [
-      'OPTIONS /_sim/events HTTP/1.1',
-      'Host: localhost',
-      'Origin: http://evil.example',
-      'Access-Control-Request-Method: POST',
-    ]);
+    const head = ['OPTIONS /_sim/events HTTP/1.1', 'Host: localhost', 'Origin: http://evil.example'];
+    const preflight = await raw(service, [...head, 'Access-Control-Request-Method: POST']);
     expect(preflight).toMatch(/ 403 /);
     expect(preflight).not.toMatch(/access-control/i);
   });
@@ -207,19 +203,10 @@ test('every answer forbids sniffing, framing, caching and foreign scripts', asyn
 // Which address is of which kind, in every form that IPv6 has for it, stands in host.test.ts.
 describe('targets: refused at registration', () => {
   test.each([
-    'http://169.254.169.254/latest/meta-data/',
-    'http://169.254.169.254.:80/',
-    'http://2852039166/',
-    'http://0xa9fea9fe/',
-    'http://0xA9.0xFE.0xA9.0xFE/',
-    'http://0251.0376.0251.0376/',
-    'http://169.254.43518/',
-    'http://169.16689662/',
-    'http://①⑥⑨.254.169.254/',
-    'http://[::ffff:169.254.169.254]/',
-    'http://[fd00:0ec2:0:0:0:0:0:0254]/',
-    'http://100.100.100.200/',
-    'http://0/',
+    ...['http://169.254.169.254/latest/meta-data/', 'http://169.254.169.254.:80/', 'http://2852039166/'],
+    ...['http://0xa9fea9fe/', 'http://0xA9.0xFE.0xA9.0xFE/', 'http://0251.0376.0251.0376/'],
+    ...['http://169.254.43518/', 'http://169.16689662/', 'http://①⑥⑨.254.169.254/', 'http://0/'],
+    ...['http://[::ffff:169.254.169.254]/', 'http://[fd00:0ec2:0:0:0:0:0:0254]/', 'http://100.100.100.200/'],
   ])('%s is never allowed, not even by name', async (url) => {
     const { hostname } = new URL(url);
     const allowTargets = [hostname, hostname.replace(/^\[|\]$/g, ''), '169.254.169.254'];
@@ -231,13 +218,9 @@ describe('targets: refused at registration', () => {
   });
 
   test.each([
-    'http://127.0.0.1:3000/',
-    'http://2130706433:3000/',
-    'http://localhost:3000/',
-    'http://[::ffff:127.0.0.1]:3000/',
-    'https://192.168.1.20/hooks',
-    'http://[fd12:3456::1]/',
-  ])('%s is near, and allowed', async (url) => {
+    ...['http://127.0.0.1:3000/', 'http://2130706433:3000/', 'http://localhost:3000/'],
+    ...['http://[::ffff:127.0.0.1]:3000/', 'https://192.168.1.20/hooks', 'http://[fd12:3456::1]/'],
+  ])('%s is local, and allowed', async (url) => {
     const service = await simulator();
     expect((await service.webhooks.create({ url })).url).toBe(url);
   });

@@ -153,21 +153,14 @@ describe('a file that cannot be used is left as it is', () => {
     return state;
   }
 
+  const swap = (from: string, to: string) => (text: string) => text.replace(from, to);
   test.each<[string, (text: string) => string, RegExp]>([
     ['truncated', (text) => text.slice(0, text.length / 2), /not complete JSON: it may be truncated/],
     ['empty', () => '', /not complete JSON/],
-    [
-      'of another version',
-      (text) => text.replace('"version":1', '"version":2'),
-      /has version 2, and this simulator reads version 1/,
-    ],
+    ['of version 2', swap('"version":1', '"version":2'), /has version 2, and this simulator reads version 1/],
     ['of something else', () => '{"a":1}', /is not a state file of the simulator: version is invalid/],
     ['null', () => 'null', /is not a state file of the simulator/],
-    [
-      'changed by hand',
-      (text) => text.replace('"paused":false', '"paused":"no"'),
-      /webhooks\.0\.paused is invalid/,
-    ],
+    ['changed by hand', swap('"paused":false', '"paused":"no"'), /webhooks\.0\.paused is invalid/],
     [
       'with a delivery of an event that it does not hold',
       (text) => text.replace('"deliveries":[{', '"deliveries":[{"event":7,').replace('"event":0,', ''),
