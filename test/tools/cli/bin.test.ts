@@ -8,7 +8,7 @@ import { type SpecServer, startSpecServer } from '../../client/spec-server.js';
 import { needing, testOnLinux, testOnUnix } from '../../setup/platform.js';
 import { freePort } from '../../setup/ports.js';
 import { until } from '../../setup/waiting.js';
-import { endpoint, listening, opensslHmac, post, selfSigned } from '../simulator/world.js';
+import { listening, opensslHmac, post, selfSigned } from '../simulator/world.js';
 import { BuiltProgram } from './built.js';
 import { fileWith, folder } from './files.js';
 import { runCli } from './run-cli.js';
@@ -106,6 +106,7 @@ describe('starting', () => {
   });
 });
 
+// That its state outlives kill -9: simulator/state.test.ts.
 describe('simulate', () => {
   testOnUnix('ends with 0 when a signal asks for it', async () => {
     const { child, ended } = await program.simulate();
@@ -130,24 +131,6 @@ describe('simulate', () => {
       expect(paths).toEqual(['/hooks']);
     },
   );
-
-  test('keeps its state, also over kill -9, and registers a forward once', async () => {
-    const state = join(folder, 'state.json');
-    let isKilled = false;
-    const app = await endpoint((_, response) => response.writeHead(isKilled ? 200 : 500).end());
-    const args = ['--state', state, '--forward', app.url, '--retry', Array(30).fill('1s').join()];
-    const first = await program.simulate(args);
-    await runCli(['trigger', 'transaction.paid', '--url', first.baseUrl]);
-    await until(() => first.printed.stdout.includes('attempt 1, next retry'));
-    first.child.kill('SIGKILL');
-    await first.ended;
-    isKilled = true;
-    const second = await program.simulate(args);
-    await until(() => second.printed.stdout.includes('delivered  transaction.paid'));
-    expect(second.printed.stdout).toMatch(/^The service runs on this machine\.\n/);
-    const { stdout } = await runCli(['webhooks', 'list', '--json', '--url', second.baseUrl]);
-    expect(stdout.trim().split('\n')).toHaveLength(1);
-  });
 
   testOnLinux('opens the page with --open, with whatever the machine opens pages with', async () => {
     const opened = join(folder, 'opened');
