@@ -324,7 +324,8 @@ describe('no deadlock', () => {
 
   test('a handler may trigger another event, and wait for it', async () => {
     const triggering: Answer = (_, response) => void service.trigger('a.b').then(() => response.end());
-    const { service, received } = await triggered({}, triggering, 200);
+    const { service, received } = await subscribed({}, triggering, 200);
+    await service.trigger('transaction.paid');
     expect(received).toHaveLength(2);
   });
 
