@@ -1,5 +1,5 @@
 // Starts the real servers that tests and benchmarks talk to, each on a free port with a directory of its own.
-import { spawn, spawnSync } from 'node:child_process';
+import { execFile, spawn, spawnSync } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
@@ -11,12 +11,13 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { freePort } from './ports.js';
 
+const run = promisify(execFile);
 /** Postgres refuses to run as root, so root starts it as nobody. */
 const NOBODY = 65_534;
 const asNobody = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
@@ -25,34 +26,24 @@ const asNobody = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
  * @param {string[]} settings such as `fsync=off`
  * @param fill fills the folder of the data, as a copy of another server; otherwise it is a new one
  */
-export async function startPostgres(settings = [], fill = initialise) {
-  const dir = ownDirectory('postgres');
-  try {
+export function startPostgres(settings = [], fill = initialise) {
+  return service('postgres', async (dir) => {
     const bin = await postgresBinaries(dir);
     const data = join(dir, 'data');
     await fill(data, bin);
     const port = await freePort();
-    const all = [
-      'listen_addresses=127.0.0.1',
-      'unix_socket_directories=',
-      'max_connections=500',
-      ...settings,
-    ];
-    const args = ['-D', data, '-p', String(port), ...all.flatMap((setting) => ['-c', setting])];
-    const launch = () => spawn(join(bin, 'postgres'), args, asNobody);
-    return await service(launch, {
+    const ours = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=500'];
+    const all = [...ours, ...settings].flatMap((setting) => ['-c', setting]);
+    return {
+      launch: () => spawn(join(bin, 'postgres'), ['-D', data, '-p', String(port), ...all], asNobody),
       url: `postgres://postgres@127.0.0.1:${port}/postgres`,
       port,
-      dir,
       // A replica says that these are read-only connections.
       up: 'database system is ready to accept',
       // Fast shutdown, and the immediate one that leaves recovery to the next start.
       signals: { stop: 'SIGINT', crash: 'SIGQUIT' },
-    });
-  } catch (error) {
-    rmSync(dir, { recursive: true, force: true });
-    throw error;
-  }
+    };
+  });
 }
 
 /** The tables of a new MariaDB, made once for a whole run: it takes as long as several starts. */
@@ -72,7 +63,7 @@ export function prepareMariadb() {
 function installMariadb(data, dir) {
   const args = ['--no-defaults', `--datadir=${data}`, '--auth-root-authentication-method=normal'];
   const small = ['--skip-test-db', '--innodb-log-file-size=16M'];
-  return finished(spawn('mariadb-install-db', [...args, ...small], mariadbOptions(dir)));
+  return run('mariadb-install-db', [...args, ...small], mariadbOptions(dir));
 }
 
 /** Each start removes the temporary tables that it finds, also those of another server. */
@@ -86,51 +77,35 @@ async function fillMariadb(data, dir) {
     if (existsSync(join(template, 'failed'))) throw new Error(readFileSync(join(template, 'failed'), 'utf8'));
     await pause(20);
   }
-  await finished(spawn('cp', ['-a', join(template, 'data'), data], asNobody));
+  await run('cp', ['-a', join(template, 'data'), data], asNobody);
 }
 
 /** @param {string[]} settings such as `--innodb-rollback-on-timeout` */
-export async function startMariadb(settings = []) {
-  const dir = ownDirectory('mariadb');
-  try {
+export function startMariadb(settings = []) {
+  return service('mariadb', async (dir) => {
     const data = join(dir, 'data');
     await fillMariadb(data, dir);
-    const options = mariadbOptions(dir);
     const port = await freePort();
-    const all = [
-      '--no-defaults',
-      `--datadir=${data}`,
-      `--port=${port}`,
-      '--bind-address=127.0.0.1',
-      `--socket=${join(dir, 'socket')}`,
-      `--pid-file=${join(dir, 'pid')}`,
-      '--max-connections=300',
+    const args = [
+      ...['--no-defaults', `--datadir=${data}`, `--port=${port}`, '--bind-address=127.0.0.1'],
+      ...[`--socket=${join(dir, 'socket')}`, `--pid-file=${join(dir, 'pid')}`, '--max-connections=300'],
       // It survives a crash of its own, and nothing of it outlives the run.
       ...['--innodb-flush-log-at-trx-commit=2', '--innodb-doublewrite=0', '--innodb-use-native-aio=0'],
       ...['--innodb-buffer-pool-size=64M', '--innodb-log-file-size=16M', '--innodb-fast-shutdown=2'],
       ...settings,
     ];
-    return await service(() => spawn('mariadbd', all, options), {
+    return {
+      launch: () => spawn('mariadbd', args, mariadbOptions(dir)),
       url: `mysql://root@127.0.0.1:${port}/mysql`,
       port,
-      dir,
       up: 'ready for connections',
-      signals: { stop: 'SIGTERM', crash: 'SIGKILL' },
-    });
-  } catch (error) {
-    rmSync(dir, { recursive: true, force: true });
-    throw error;
-  }
+    };
+  });
 }
 
 function initialise(data, bin) {
-  return finished(
-    spawn(
-      join(bin, 'initdb'),
-      ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'],
-      asNobody,
-    ),
-  );
+  const small = ['-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'];
+  return run(join(bin, 'initdb'), ['-D', data, ...small], asNobody);
 }
 
 let newPostgres;
@@ -138,7 +113,7 @@ let newPostgres;
 /** Fills the folder of a Postgres where a process starts many: the copy of a new one takes a tenth of the time. */
 export async function copyOfNew(data, bin) {
   newPostgres ??= makeNewPostgres(bin);
-  await finished(spawn('cp', ['-a', await newPostgres, data], asNobody));
+  await run('cp', ['-a', await newPostgres, data], asNobody);
 }
 
 async function makeNewPostgres(bin) {
@@ -149,12 +124,10 @@ async function makeNewPostgres(bin) {
 }
 
 /** @param {string[]} settings of its section `pgbouncer`, such as `pool_mode=transaction` */
-export async function startPgBouncer(postgresPort, settings = []) {
-  const dir = ownDirectory('pgbouncer');
-  try {
+export function startPgBouncer(postgresPort, settings = []) {
+  return service('pgbouncer', async (dir) => {
     const port = await freePort();
-    const file = join(dir, 'pgbouncer.ini');
-    const lines = [
+    const file = writeConfiguration(dir, [
       '[databases]',
       `postgres = host=127.0.0.1 port=${postgresPort} user=postgres`,
       '[pgbouncer]',
@@ -163,86 +136,67 @@ export async function startPgBouncer(postgresPort, settings = []) {
       'unix_socket_dir =',
       'auth_type = any',
       ...settings,
-    ];
-    writeFileSync(file, `${lines.join('\n')}\n`);
-    chmodSync(file, 0o644);
-    return await service(() => spawn('pgbouncer', [file], asNobody), {
+    ]);
+    return {
+      launch: () => spawn('pgbouncer', [file], asNobody),
       url: `postgres://postgres@127.0.0.1:${port}/postgres`,
       port,
-      dir,
       up: 'process up',
-      signals: { stop: 'SIGTERM', crash: 'SIGKILL' },
-    });
-  } catch (error) {
-    rmSync(dir, { recursive: true, force: true });
-    throw error;
-  }
+    };
+  });
 }
 
 /** @param {string[]} settings such as `--cluster-enabled`, `yes` */
-export async function startRedis(settings = []) {
-  const dir = ownDirectory('redis');
-  try {
+export function startRedis(settings = []) {
+  return service('redis', async (dir) => {
     const port = await freePort();
     const all = ['--port', String(port), '--bind', '127.0.0.1', '--dir', dir, '--save', '', ...settings];
-    return await service(() => spawn('redis-server', all, asNobody), {
+    return {
+      launch: () => spawn('redis-server', all, asNobody),
       url: `redis://127.0.0.1:${port}`,
       port,
-      dir,
       up: 'Ready to accept connections',
       // Without save points this is SHUTDOWN NOSAVE: nothing is remembered.
       signals: { stop: 'SIGTERM', crash: 'SIGTERM' },
-    });
-  } catch (error) {
-    rmSync(dir, { recursive: true, force: true });
-    throw error;
-  }
+    };
+  });
 }
 
 /** One sentinel of the master `main`; two have to agree that it is down. */
-export async function startSentinel(masterPort, settings = []) {
-  const dir = ownDirectory('sentinel');
-  try {
+export function startSentinel(masterPort, settings = []) {
+  return service('sentinel', async (dir) => {
     const port = await freePort();
     // A sentinel writes what it learns into its own file.
-    const file = join(dir, 'sentinel.conf');
-    const lines = [
+    const file = writeConfiguration(dir, [
       `port ${port}`,
       'bind 127.0.0.1',
       `dir ${dir}`,
       `sentinel monitor main 127.0.0.1 ${masterPort} 2`,
       ...settings.map((setting) => `sentinel ${setting}`),
-    ];
-    writeFileSync(file, `${lines.join('\n')}\n`);
-    if (asNobody.uid) chownSync(file, asNobody.uid, asNobody.gid);
-    return await service(() => spawn('redis-server', [file, '--sentinel'], asNobody), {
+    ]);
+    return {
+      launch: () => spawn('redis-server', [file, '--sentinel'], asNobody),
       url: `redis://127.0.0.1:${port}`,
       port,
-      dir,
       up: '+monitor master main',
-      signals: { stop: 'SIGTERM', crash: 'SIGKILL' },
-    });
-  } catch (error) {
-    rmSync(dir, { recursive: true, force: true });
-    throw error;
-  }
+    };
+  });
 }
 
 /** A node of its own, with an epmd of its own, and none of the files of the machine's. */
 export async function startRabbitmq() {
-  const dir = ownDirectory('rabbitmq');
-  try {
-    const [port, epmd] = [await freePort(), await freePort()];
-    const file = join(dir, 'rabbitmq.conf');
-    writeFileSync(
-      file,
-      `listeners.tcp.1 = 127.0.0.1:${port}\nlog.console = true\nlog.console.level = info\n`,
-    );
+  const epmd = await freePort();
+  const server = await service('rabbitmq', async (dir) => {
+    const port = await freePort();
     const env = {
       ...process.env,
       HOME: dir,
       RABBITMQ_NODENAME: `node${port}@localhost`,
-      RABBITMQ_CONFIG_FILE: file,
+      RABBITMQ_CONFIG_FILE: writeConfiguration(dir, [
+        `listeners.tcp.1 = 127.0.0.1:${port}`,
+        'log.console = true',
+        'log.console.level = info',
+      ]),
       RABBITMQ_MNESIA_BASE: join(dir, 'data'),
       RABBITMQ_LOG_BASE: join(dir, 'log'),
       RABBITMQ_LOGS: '-',
@@ -257,43 +211,31 @@ export async function startRabbitmq() {
     // What Debian has on the PATH switches to another user and folder.
     const script = '/usr/lib/rabbitmq/bin/rabbitmq-server';
     const program = existsSync(script) ? script : 'rabbitmq-server';
-    const server = await service(
-      () => spawn(program, [], { ...asNobody, env, stdio: ['ignore', 'pipe', 'pipe'] }),
-      {
-        url: `amqp://127.0.0.1:${port}`,
-        port,
-        dir,
-        up: 'Server startup complete',
-        signals: { stop: 'SIGTERM', crash: 'SIGKILL' },
-      },
-    );
-    const stop = async () => {
-      await server.stop();
-      spawnSync('epmd', ['-port', String(epmd), '-kill']);
+    return {
+      launch: () => spawn(program, [], { ...asNobody, env, stdio: ['ignore', 'pipe', 'pipe'] }),
+      url: `amqp://127.0.0.1:${port}`,
+      port,
+      up: 'Server startup complete',
     };
-    return { ...server, stop };
-  } catch (error) {
-    rmSync(dir, { recursive: true, force: true });
-    throw error;
-  }
+  });
+  const stop = async () => {
+    await server.stop();
+    spawnSync('epmd', ['-port', String(epmd), '-kill']);
+  };
+  return { ...server, stop };
 }
 
-export async function startNats() {
-  const dir = ownDirectory('nats');
-  try {
+export function startNats() {
+  return service('nats', async (dir) => {
     const port = await freePort();
     const args = ['--jetstream', '--store_dir', dir, '--addr', '127.0.0.1', '--port', String(port)];
-    return await service(() => spawn('nats-server', args, asNobody), {
+    return {
+      launch: () => spawn('nats-server', args, asNobody),
       url: `nats://127.0.0.1:${port}`,
       port,
-      dir,
       up: 'Server is ready',
-      signals: { stop: 'SIGTERM', crash: 'SIGKILL' },
-    });
-  } catch (error) {
-    rmSync(dir, { recursive: true, force: true });
-    throw error;
-  }
+    };
+  });
 }
 
 /** Three masters, without replicas. */
@@ -320,18 +262,16 @@ export async function startRedisCluster() {
   }
 }
 
-/** One command by the protocol itself, so that setting up a cluster needs no client. */
-function redisCommand(port, line) {
-  return new Promise((resolve, reject) => {
-    const socket = connect(port, '127.0.0.1', () => socket.write(`${line}\r\n`));
-    socket.once('error', reject);
-    socket.once('data', (data) => {
-      socket.destroy();
-      const reply = data.toString();
-      if (reply.startsWith('-')) reject(new Error(`${line}: ${reply}`));
-      else resolve(reply);
-    });
-  });
+async function redisCommand(port, line) {
+  return (await run('redis-cli', ['-e', '-p', String(port), ...line.split(' ')])).stdout;
+}
+
+/** A file that the server may read and write. */
+function writeConfiguration(dir, lines) {
+  const file = join(dir, 'server.conf');
+  writeFileSync(file, `${lines.join('\n')}\n`);
+  if (asNobody.uid) chownSync(file, asNobody.uid, asNobody.gid);
+  return file;
 }
 
 function ownDirectory(name) {
@@ -351,41 +291,46 @@ async function postgresBinaries(dir) {
   return join(copy, 'bin');
 }
 
-async function service(launch, { url, port, dir, up, signals }) {
-  let server = launch();
-  await said(server, up);
-  const end = async (signal) => {
-    if (server.exitCode !== null || server.signalCode !== null) return;
-    const ended = new Promise((resolve) => server.once('exit', resolve));
-    server.kill(signal);
-    await ended;
-  };
-  const start = async () => {
-    server = launch();
-    await said(server, up);
-  };
-  const kill = () => server.kill(signals.stop);
-  process.once('exit', kill);
-  return {
-    url,
-    port,
-    dir,
-    get pid() {
-      return server.pid;
-    },
-    /** Down as if the power had failed, and up again on the same port with the same directory. */
-    crash: async () => {
-      await end(signals.crash);
-      await start();
-    },
-    kill: () => end('SIGKILL'),
-    start,
-    stop: async () => {
-      process.off('exit', kill);
-      await end(signals.stop);
-      rmSync(dir, { recursive: true, force: true });
-    },
-  };
+/** @param prepare what it needs in its directory; gives the way to start it, and the words that say that it is up */
+async function service(name, prepare) {
+  const dir = ownDirectory(name);
+  const remove = () => rmSync(dir, { recursive: true, force: true });
+  try {
+    const { launch, url, port, up, signals = { stop: 'SIGTERM', crash: 'SIGKILL' } } = await prepare(dir);
+    let server;
+    const start = async () => {
+      server = launch();
+      await said(server, up);
+    };
+    await start();
+    const end = async (signal) => {
+      if (server.exitCode !== null || server.signalCode !== null) return;
+      const ended = new Promise((resolve) => server.once('exit', resolve));
+      server.kill(signal);
+      await ended;
+    };
+    const kill = () => server.kill(signals.stop);
+    process.once('exit', kill);
+    return {
+      ...{ url, port, dir, start },
+      get pid() {
+        return server.pid;
+      },
+      crash: async () => {
+        await end(signals.crash);
+        await start();
+      },
+      kill: () => end('SIGKILL'),
+      stop: async () => {
+        process.off('exit', kill);
+        await end(signals.stop);
+        remove();
+      },
+    };
+  } catch (error) {
+    remove();
+    throw error;
+  }
 }
 
 /** Resolves when the server says that it is up, rejects with its last words when it ends before. */
@@ -400,19 +345,5 @@ function said(server, words) {
     server.stderr.on('data', read);
     server.once('error', reject);
     server.once('exit', (code) => reject(new Error(`${server.spawnfile} ended with ${code}: ${output}`)));
-  });
-}
-
-function finished(server) {
-  return new Promise((resolve, reject) => {
-    let output = '';
-    server.stdout.resume();
-    server.stderr.on('data', (chunk) => {
-      output += chunk;
-    });
-    server.once('error', reject);
-    server.once('exit', (code) =>
-      code === 0 ? resolve() : reject(new Error(`${server.spawnfile} ended with ${code}: ${output}`)),
-    );
   });
 }
