@@ -1,13 +1,8 @@
 // What Lambda is given for an HTTP request, in the shapes that AWS documents for each of the ways to call a function.
-import type {
-  ALBEvent,
-  APIGatewayProxyEvent,
-  APIGatewayProxyEventV2,
-  LambdaFunctionURLEvent,
-} from 'aws-lambda';
+import type { ALBEvent, APIGatewayProxyEvent, APIGatewayProxyEventV2 } from 'aws-lambda';
 import type { SentDelivery } from './delivery.js';
 
-export type LambdaEvent = ALBEvent | APIGatewayProxyEvent | APIGatewayProxyEventV2 | LambdaFunctionURLEvent;
+export type LambdaEvent = ALBEvent | APIGatewayProxyEvent | APIGatewayProxyEventV2;
 
 export interface Source {
   readonly name: string;
@@ -40,9 +35,8 @@ const headersOf = ({ body, headers }: SentDelivery, host: string): Record<string
 });
 
 /** A REST API keeps the case of the sender; proxies in front of it like this one. */
-const capitalized = (name: string) => name.replace(/(?:^|-)[a-z]/g, (start) => start.toUpperCase());
-
 function renamed(headers: Readonly<Record<string, string>>): Record<string, string> {
+  const capitalized = (name: string) => name.replace(/(?:^|-)[a-z]/g, (start) => start.toUpperCase());
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [capitalized(name), value]));
 }
 
@@ -75,23 +69,11 @@ function restContext(): APIGatewayProxyEvent['requestContext'] {
   };
 }
 
-/** API Gateway, HTTP API with payload format 2.0. */
-function httpApi(sent: SentDelivery, isBase64Encoded: boolean): APIGatewayProxyEventV2 {
-  return formatTwo(sent, isBase64Encoded, { host: HOST, routeKey: 'POST /hooks' });
-}
-
-function functionUrl(sent: SentDelivery, isBase64Encoded: boolean): LambdaFunctionURLEvent {
-  return formatTwo(sent, isBase64Encoded, { host: URL_HOST, routeKey: '$default' });
-}
-
-function formatTwo(
-  sent: SentDelivery,
-  isBase64Encoded: boolean,
-  { host, routeKey }: { readonly host: string; readonly routeKey: string },
-): APIGatewayProxyEventV2 {
+/** API Gateway, HTTP API with payload format 2.0; and a function URL. */
+function formatTwo(host: string, routeKey: string) {
   const apiId = host.split('.')[0] as string;
   const http = { method: 'POST', path: '/hooks', protocol: 'HTTP/1.1', sourceIp: SENDER };
-  return {
+  return (sent: SentDelivery, isBase64Encoded: boolean): APIGatewayProxyEventV2 => ({
     ...{ version: '2.0', routeKey, rawPath: '/hooks', rawQueryString: '' },
     headers: headersOf(sent, host),
     requestContext: {
@@ -102,7 +84,7 @@ function formatTwo(
     },
     body: bodyOf(sent, isBase64Encoded),
     isBase64Encoded,
-  };
+  });
 }
 
 const TARGET_GROUP =
@@ -126,8 +108,8 @@ function loadBalancerWithLists(sent: SentDelivery, isBase64Encoded: boolean): AL
 
 export const SOURCES: readonly Source[] = [
   { name: 'a REST API', event: restApi },
-  { name: 'an HTTP API', event: httpApi },
-  { name: 'a function URL', event: functionUrl },
+  { name: 'an HTTP API', event: formatTwo(HOST, 'POST /hooks') },
+  { name: 'a function URL', event: formatTwo(URL_HOST, '$default') },
   { name: 'a load balancer', event: loadBalancer },
   { name: 'a load balancer with multi-value headers', event: loadBalancerWithLists },
 ];

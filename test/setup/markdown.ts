@@ -52,3 +52,16 @@ export function tableBelow(file: string, heading: string): string[][] {
 export function codesIn(cell = ''): string[] {
   return [...cell.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code);
 }
+
+/** The text of the block whose first line names this file, as in `// app.ts`. */
+export function fileIn(page: string, file: string): string {
+  const block = codeBlocks(page).find(({ text }) => text.startsWith(`// ${file}\n`));
+  if (!block) throw new Error(`${page} has no block that begins with // ${file}.`);
+  return block.text;
+}
+
+/** The text below a heading of the second level, up to the next. */
+export function sectionOf(page: string, heading: string): string {
+  const [, section = ''] = readFileSync(page, 'utf8').split(`\n## ${heading}\n`);
+  return section.split('\n## ')[0] ?? '';
+}

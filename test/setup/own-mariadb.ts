@@ -1,6 +1,6 @@
 // A MariaDB for one file of tests, and connections to it.
-import { afterAll, beforeAll } from '@jest/globals';
 import { createPool, type Pool, type PoolOptions } from 'mysql2/promise';
+import { forThisFile } from './for-this-file.js';
 import { needing } from './platform.js';
 import { type Service, startMariadb } from './services.js';
 
@@ -13,30 +13,22 @@ export interface OwnMariadb {
   pool(options?: PoolOptions): Pool;
 }
 
-/** To be read in tests and later hooks: it runs from before the first test to after the last. */
+/** To be read in tests and later hooks. */
 export function ownMariadb(settings: readonly string[] = []): OwnMariadb {
-  let server: Service | undefined;
   const pools: Pool[] = [];
-
-  beforeAll(async () => {
-    server = await startMariadb(settings);
-  }, 90_000);
-
-  afterAll(async () => {
-    for (const pool of pools) await pool.end().catch(() => {});
-    await server?.stop();
-  }, 60_000);
-
-  const running = (): Service => {
-    if (!server) throw new Error('MariaDB has not been started yet.');
-    return server;
-  };
+  const own = forThisFile(
+    () => startMariadb(settings),
+    async (server) => {
+      for (const pool of pools) await pool.end().catch(() => {});
+      await server.stop();
+    },
+  );
   return {
     get server() {
-      return running();
+      return own();
     },
     pool: (options = {}) => {
-      const pool = createPool({ uri: running().url, connectionLimit: 10, ...options });
+      const pool = createPool({ uri: own().url, connectionLimit: 10, ...options });
       pools.push(pool);
       return pool;
     },

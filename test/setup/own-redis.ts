@@ -1,6 +1,6 @@
 // A Redis for one file of tests, and what an example finds in its environment.
-import { afterAll, beforeAll } from '@jest/globals';
 import { Redis } from 'ioredis';
+import { forThisFile } from './for-this-file.js';
 import { needing } from './platform.js';
 import { type Service, startRedis } from './services.js';
 
@@ -12,33 +12,26 @@ export interface OwnRedis {
   readonly client: Redis;
 }
 
-/** To be read in tests and later hooks: it runs from before the first test to after the last. */
+/** To be read in tests and later hooks. */
 export function ownRedis(privateKey: string): OwnRedis {
-  let server: Service | undefined;
-  let client: Redis | undefined;
-
-  beforeAll(async () => {
-    server = await startRedis();
-    client = new Redis(server.url).on('error', () => {});
-    process.env.REDIS_URL = server.url;
-    process.env.SERVICE_PRIVATE_KEY = privateKey;
-  }, 90_000);
-
-  afterAll(async () => {
-    client?.disconnect();
-    await server?.stop();
-  });
-
-  const running = <Thing>(thing: Thing | undefined): Thing => {
-    if (!thing) throw new Error('Redis has not been started yet.');
-    return thing;
-  };
+  const own = forThisFile(
+    async () => {
+      const server = await startRedis();
+      process.env.REDIS_URL = server.url;
+      process.env.SERVICE_PRIVATE_KEY = privateKey;
+      return { server, client: new Redis(server.url).on('error', () => {}) };
+    },
+    ({ server, client }) => {
+      client.disconnect();
+      return server.stop();
+    },
+  );
   return {
     get server() {
-      return running(server);
+      return own().server;
     },
     get client() {
-      return running(client);
+      return own().client;
     },
   };
 }

@@ -3,6 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { SentDelivery } from './delivery.js';
 import { type Reply, send } from './endpoint.js';
 
+export { concurrently } from './concurrently.js';
+
 const PAUSE_MS = 50;
 
 /** Every answer to one delivery, the accepting one last. A connection that is refused or cut counts as status 0. */
@@ -14,17 +16,4 @@ export async function deliverUntilAccepted(port: number, delivery: SentDelivery,
     if (status >= 200 && status < 300) return statuses;
   }
   throw new Error(`Not accepted within ${patienceMs} ms: ${statuses.join(' ')}`);
-}
-
-/** Works on everything in the list, so many at a time. */
-export async function concurrently<Item>(
-  items: readonly Item[],
-  most: number,
-  work: (item: Item) => Promise<unknown>,
-) {
-  const left = items.toReversed();
-  const lane = async () => {
-    for (let next = left.pop(); next !== undefined; next = left.pop()) await work(next);
-  };
-  await Promise.all(Array.from({ length: most }, lane));
 }

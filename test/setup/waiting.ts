@@ -24,8 +24,9 @@ export const PATIENT = { lease: 60_000, storeTimeout: 50_000, timeout: 50_000 };
 export async function until(
   condition: () => boolean | Promise<boolean>,
   patienceMs = PATIENCE_MS,
+  everyMs = 2,
 ): Promise<void> {
-  for (const giveUpAt = performance.now() + patienceMs; !(await condition()); await pause(2)) {
+  for (const giveUpAt = performance.now() + patienceMs; !(await condition()); await pause(everyMs)) {
     if (performance.now() > giveUpAt)
       throw new Error(`still not so after ${patienceMs / 1_000} s: ${condition}`);
   }

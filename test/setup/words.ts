@@ -91,21 +91,7 @@ export function findWords(file: string, text: string): Finding[] {
   );
 }
 
-const TEXT = new Set([
-  '.cjs',
-  '.css',
-  '.html',
-  '.js',
-  '.json',
-  '.lua',
-  '.md',
-  '.mjs',
-  '.sql',
-  '.ts',
-  '.tsx',
-  '.yaml',
-  '.yml',
-]);
+const TEXT = /\.(?:cjs|css|html|js|json|lua|md|mjs|sql|tsx?|ya?ml)$/;
 
 /** The words in a file: in all its text and in its name; of a test in the names of its tests. */
 export function wordsOf(root: string, file: string): Finding[] {
@@ -118,7 +104,7 @@ export function wordsOf(root: string, file: string): Finding[] {
 export function textFiles(root: string, place: string): string[] {
   if (extname(place) !== '') return [place];
   return listFiles(`${root}/${place}`)
-    .filter((name) => TEXT.has(extname(name)) && !/(?:^|\/)(?:node_modules|dist|\.next)\//.test(name))
+    .filter((name) => TEXT.test(name) && !/(?:^|\/)(?:node_modules|dist|\.next)\//.test(name))
     .map((name) => `${place}/${name}`);
 }
 
