@@ -7,7 +7,7 @@ import { fixtures } from 'payment-webhooks/testing';
 import { Pool } from 'pg';
 import { delivery } from '../setup/delivery.js';
 import { send } from '../setup/endpoint.js';
-import { codeBlocks } from '../setup/markdown.js';
+import { fileIn } from '../setup/markdown.js';
 import { needing } from '../setup/platform.js';
 import { freePort } from '../setup/ports.js';
 import { openSocket, wire } from '../setup/raw-socket.js';
@@ -25,13 +25,7 @@ export const pool = { end: async () => {} };
 let port: number;
 let server: Running;
 
-function shown(file: string): string {
-  const block = codeBlocks(join(ROOT, 'docs/deploying.md')).find(({ text }) =>
-    text.startsWith(`// ${file}\n`),
-  );
-  if (!block) throw new Error(`docs/deploying.md has no block that begins with // ${file}.`);
-  return block.text;
-}
+const shown = (file: string) => fileIn(join(ROOT, 'docs/deploying.md'), file);
 
 async function startServer(name: string, hooks: string, more: Record<string, string> = {}): Promise<void> {
   const inside = join(folder, name);

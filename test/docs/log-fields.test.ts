@@ -6,12 +6,12 @@ import { memoryDeadLetters, type Receiver, receiver } from 'payment-webhooks';
 import { fixtures } from 'payment-webhooks/testing';
 import { delivery } from '../setup/delivery.js';
 import { startEndpoint } from '../setup/endpoint.js';
+import { sectionOf } from '../setup/markdown.js';
 import { ROOT } from '../setup/shell.js';
 
-const page = readFileSync(join(ROOT, 'docs/observability.md'), 'utf8');
-const [, section = ''] = page.split('\n## The log\n');
-const documented = [...(section.split('\n## ')[0] ?? '').matchAll(/^\| (.*?) \|/gm)].flatMap(
-  ([, cell = '']) => [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => name),
+const section = sectionOf(join(ROOT, 'docs/observability.md'), 'The log');
+const documented = [...section.matchAll(/^\| (.*?) \|/gm)].flatMap(([, cell = '']) =>
+  [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => name),
 );
 
 const undocumented = (fields: Iterable<string | undefined>) =>

@@ -6,26 +6,18 @@ import { ConfigurationError, receiver } from 'payment-webhooks';
 import { fixtures } from 'payment-webhooks/testing';
 import { delivery, KEY } from '../setup/delivery.js';
 import { send, startEndpoint } from '../setup/endpoint.js';
-import { codeBlocks } from '../setup/markdown.js';
+import { fileIn } from '../setup/markdown.js';
 import { freePort } from '../setup/ports.js';
 import { ROOT, type Running, startUntil } from '../setup/shell.js';
 
 const folder = join(ROOT, '.scratch/security');
 const privateKey = 'pri_security';
 
-function blockOf(file: string): string {
-  const block = codeBlocks(join(ROOT, 'docs/security.md')).find(({ text }) =>
-    text.startsWith(`// ${file}\n`),
-  );
-  if (!block) throw new Error(`docs/security.md has no block that begins with // ${file}.`);
-  return block.text;
-}
-
 beforeAll(() => void mkdirSync(folder, { recursive: true }));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe('the log of pino-http', () => {
-  const program = blockOf('app.ts');
+  const program = fileIn(join(ROOT, 'docs/security.md'), 'app.ts');
 
   /** Delivers once to the program, and returns what it has logged. */
   async function logOf(name: string, text: string, sent: ReturnType<typeof delivery>): Promise<string> {
