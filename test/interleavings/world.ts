@@ -12,24 +12,21 @@ import { fixtures } from '../../src/fixtures/fixture.js';
 import { delivery, KEY } from '../setup/delivery.js';
 import type { Loaded } from './load.js';
 
-/** What becomes of a call of a store. */
-const FATES = ['at once', 'soon', 'late', 'refused', 'broken', 'lost'] as const;
+/** What becomes of a call of a store, and how often. */
+const FATES = { 'at once': 6, soon: 12, late: 2, refused: 1, broken: 1, lost: 1 };
 /** What a handler does. `gives up`: it takes its signal, and returns when that aborts. */
-const BEHAVIOURS = [
-  'succeeds',
-  'succeeds late',
-  'fails',
-  'fails late',
-  'retries later',
-  'refuses',
-  'gives up',
-  'hangs',
-] as const;
-type Fate = (typeof FATES)[number];
-type Behaviour = (typeof BEHAVIOURS)[number];
+const BEHAVIOURS = {
+  ...{ succeeds: 1, 'succeeds late': 4, fails: 1, 'fails late': 2 },
+  ...{ 'retries later': 1, refuses: 1, 'gives up': 3, hangs: 1 },
+};
+type Fate = keyof typeof FATES;
+type Behaviour = keyof typeof BEHAVIOURS;
 
-const weighted = <Value>(...weights: (readonly [number, Value])[]) =>
-  fc.oneof(...weights.map(([weight, value]) => ({ weight, arbitrary: fc.constant(value) })));
+function listOf<Value extends string>(weights: Readonly<Record<Value, number>>, maxLength: number) {
+  const entries = Object.entries(weights) as [Value, number][];
+  const weighted = entries.map(([value, weight]) => ({ weight, arbitrary: fc.constant(value) }));
+  return fc.array(fc.oneof(...weighted), { maxLength, size: 'max' });
+}
 
 /** What is drawn for one run, besides the order. When a list is over, calls answer soon and handlers succeed. */
 export const plans = fc.record({
@@ -37,23 +34,8 @@ export const plans = fc.record({
   transactional: fc.boolean(),
   /** To which receiver each of three deliveries of two events goes. */
   to: fc.array(fc.nat(1), { minLength: 6, maxLength: 6 }),
-  fates: fc.array(
-    weighted<Fate>([6, 'at once'], [12, 'soon'], [2, 'late'], [1, 'refused'], [1, 'broken'], [1, 'lost']),
-    { maxLength: 50, size: 'max' },
-  ),
-  behaviours: fc.array(
-    weighted<Behaviour>(
-      [1, 'succeeds'],
-      [4, 'succeeds late'],
-      [1, 'fails'],
-      [2, 'fails late'],
-      [1, 'retries later'],
-      [1, 'refuses'],
-      [3, 'gives up'],
-      [1, 'hangs'],
-    ),
-    { maxLength: 10, size: 'max' },
-  ),
+  fates: listOf(FATES, 50),
+  behaviours: listOf(BEHAVIOURS, 10),
   crashes: fc.nat(2),
   blocks: fc.nat(2),
   replays: fc.nat(2),

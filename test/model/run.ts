@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
+import { concurrently } from '../setup/concurrently.js';
 import { findProgram } from '../setup/programs.js';
 
 const HELP = `npm run test:model [-- OPTIONS]
@@ -25,11 +26,8 @@ const AT_ONCE = 2;
 type Defines = readonly string[];
 
 const bounds = (receivers: number, attempts: number, redrives: number, crashes: number, faults: number) => [
-  `RECEIVERS=${receivers}`,
-  `ATTEMPTS=${attempts}`,
-  `REDRIVES=${redrives}`,
-  `CRASHES=${crashes}`,
-  `FAULTS=${faults}`,
+  ...[`RECEIVERS=${receivers}`, `ATTEMPTS=${attempts}`, `REDRIVES=${redrives}`],
+  ...[`CRASHES=${crashes}`, `FAULTS=${faults}`],
 ];
 const KEPT = ['LETTERS'];
 const JOURNAL = ['LETTERS', 'JOURNAL'];
@@ -126,6 +124,8 @@ async function check(defines: Defines, shortest: boolean): Promise<Checked> {
   }
 }
 
+const ACTORS = ['receiver A', 'receiver B', 'the redrive'];
+
 async function replay(flags: readonly string[], folder: string) {
   const options = { cwd: folder, maxBuffer: 64 * 1024 * 1024 };
   const { stdout } = await run('spin', [...flags, '-k', 'receiver.pml.trail', '-t', MODEL], options);
@@ -135,25 +135,8 @@ async function replay(flags: readonly string[], folder: string) {
     steps: Number(/trail ends after (\d+) steps/.exec(stdout)?.[1] ?? 0),
     story: lines
       .slice(0, end)
-      .map((line) => line.trim())
-      .map(withNames),
+      .map((line) => line.trim().replace(/^[012](?=[: ])/, (number) => ACTORS[Number(number)] ?? number)),
   };
-}
-
-function withNames(line: string): string {
-  const names = ['receiver A', 'receiver B', 'the redrive'];
-  return line.replace(/^[012](?=[: ])/, (number) => names[Number(number)] ?? number);
-}
-
-async function mapInPairs<Given, Made>(
-  all: readonly Given[],
-  make: (one: Given) => Promise<Made>,
-): Promise<void> {
-  const queue = [...all];
-  const worker = async () => {
-    for (let one = queue.shift(); one !== undefined; one = queue.shift()) await make(one);
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
 }
 
 async function main(): Promise<number> {
@@ -188,7 +171,7 @@ async function checkAll(): Promise<number> {
     if (!passes) failed += 1;
     process.stdout.write(`${passes ? 'ok' : 'FAILED'.padEnd(7)} ${line}\n`);
   };
-  await mapInPairs(Object.entries(CONFIGURATIONS), async ([name, defines]) => {
+  await concurrently(Object.entries(CONFIGURATIONS), AT_ONCE, async ([name, defines]) => {
     const { states, seconds, violated, story } = await check(defines, false);
     const holds = violated === undefined;
     const figures = `${states.toLocaleString('en')} states, ${seconds.toFixed(0)} s`;
@@ -198,7 +181,7 @@ async function checkAll(): Promise<number> {
     );
     for (const line of story) process.stdout.write(`          ${line}\n`);
   });
-  await mapInPairs(Object.entries(BUGS), async ([name, { what, breaks, defines }]) => {
+  await concurrently(Object.entries(BUGS), AT_ONCE, async ([name, { what, breaks, defines }]) => {
     const { violated, steps } = await check(defines, true);
     report(violated === breaks, `${name}: ${what}: ${violated ?? 'not found'}, after ${steps} steps`);
   });
