@@ -1,18 +1,16 @@
 // A campaign of pg-boss: applications and workers are killed with SIGKILL; then jobs, effects and answers are compared.
-import { rmSync } from 'node:fs';
-import { dirname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { postgresStore } from 'payment-webhooks/stores/postgres';
-import { Pool } from 'pg';
-import { bundle } from '../setup/bundle.js';
+import type { Pool } from 'pg';
 import { newBoss } from '../setup/pg-boss.js';
-import { copyOfNew, startPostgres } from '../setup/services.js';
+import { until } from '../setup/waiting.js';
 import { type BossMode, NEVER, QUEUE, TABLES } from './boss-merchant.js';
-import { checkHistory, type Verdict } from './check-history.js';
-import { type FaultRecord, type History, type JobRecord, recordsFrom, recordsOf } from './history.js';
+import { bundleProgram, type Campaign, runAndJudge, startLedger } from './environment.js';
+import { findingsFrom, type History, type JobRecord, recordsFrom } from './history.js';
 import { LEDGER, readLedger } from './merchant.js';
+import { type InjectedFault, injectFault, KILL } from './nemesis.js';
 import { attemptsOf, Sender } from './sender.js';
-import { Workers } from './workers.js';
+import { startWorkers } from './workers.js';
 
 export interface BossCampaignOptions {
   readonly mode: BossMode;
@@ -23,114 +21,71 @@ export interface BossCampaignOptions {
   readonly progress: (line: string) => void;
 }
 
-export interface BossCampaign extends Verdict {
-  readonly kills: number;
-  readonly jobs: number;
-  readonly seconds: number;
-  readonly history: History;
-}
+export type BossCampaign = Campaign & { readonly jobs: number };
 
 /** Far more than the workers need for what is left, with an expiry for each job that a killed one held. */
 const PATIENCE_MS = 5 * 60_000;
 
-export async function runBossCampaign(options: BossCampaignOptions): Promise<BossCampaign> {
-  const began = performance.now();
-  const scripts = ['application', 'worker'].map((name) =>
-    bundle(new URL(`./boss-${name}.ts`, import.meta.url)),
-  );
-  const postgres = await startPostgres(['fsync=off'], copyOfNew);
-  const pool = new Pool({ connectionString: postgres.url, max: 4 });
-  pool.on('error', () => {});
-  // What finds the jobs of killed workers. Version 10 calls the interval by its second name.
-  const intervals = { superviseIntervalSeconds: 1, monitorIntervalSeconds: 1, maintenanceIntervalSeconds: 1 };
-  const boss = await newBoss({ connectionString: postgres.url, schedule: false, ...intervals });
-  boss.on('error', () => {});
-  try {
+export function runBossCampaign({
+  mode,
+  events,
+  kills,
+  progress,
+}: BossCampaignOptions): Promise<BossCampaign> {
+  return runAndJudge(async (defer) => {
+    const { postgres, pool } = await startLedger(defer, [LEDGER]);
+    // What finds the jobs of killed workers. Version 10 calls the interval by its second name.
+    const intervals = {
+      superviseIntervalSeconds: 1,
+      monitorIntervalSeconds: 1,
+      maintenanceIntervalSeconds: 1,
+    };
+    const boss = await newBoss({ connectionString: postgres.url, schedule: false, ...intervals });
+    boss.on('error', () => {});
+    defer(() => boss.stop({ graceful: false }));
     await boss.start();
     for (const name of [QUEUE, NEVER]) await boss.createQueue(name, { name } as never);
-    await pool.query(LEDGER);
     for (const table of Object.values(TABLES)) await postgresStore({ pool, table }).migrate();
-    const [application = '', worker = ''] = scripts;
-    const history = await kill(options, { url: postgres.url, pool, application, worker });
-    const kills = recordsOf(history, 'fault').length;
-    const jobs = recordsOf(history, 'job').filter(({ undone }) => !undone).length;
-    return {
-      ...checkHistory(history),
-      history,
-      kills,
-      jobs,
-      seconds: Math.round((performance.now() - began) / 1_000),
+    const start = async (name: string) => {
+      const env = { MODE: mode, POSTGRES_URL: postgres.url };
+      const workers = await startWorkers(bundleProgram(`./boss-${name}.ts`, defer), 3, env);
+      defer(() => workers.close());
+      return workers;
     };
-  } finally {
-    await boss.stop({ graceful: false });
-    await pool.end();
-    await postgres.stop();
-    for (const script of scripts) rmSync(dirname(script), { recursive: true, force: true });
-  }
-}
-
-interface Parts {
-  readonly url: string;
-  readonly pool: Pool;
-  readonly application: string;
-  readonly worker: string;
-}
-
-async function kill(options: BossCampaignOptions, parts: Parts): Promise<History> {
-  const { mode, events, kills, progress } = options;
-  const env = { MODE: mode, POSTGRES_URL: parts.url };
-  const applications = await Workers.start(parts.application, 3, env);
-  const workers = await Workers.start(parts.worker, 3, env);
-  const sender = new Sender(applications.port, 2);
-  const faults: FaultRecord[] = [];
-  let over = false;
-  try {
-    const load = sender.deliver(16, (sent) => over && sent >= events);
-    for (let done = 0; done < 2 * kills; done += 1) {
+    const [applications, workers] = [await start('application'), await start('worker')];
+    const sender = new Sender(applications.port, 2);
+    const faults: InjectedFault[] = [];
+    const load = sender.deliver(16, (sent) => faults.length >= 2 * kills && sent >= events);
+    while (faults.length < 2 * kills) {
       // Spread over the events, at random moments.
-      while (sender.history.length < (done / (2 * kills)) * 2 * events) await pause(5);
+      while (sender.history.length < (faults.length / kills) * events) await pause(5);
       await pause(Math.random() * 60);
-      const victims = done % 2 === 0 ? applications : workers;
-      const victim = victims.any();
-      if (!victim) continue;
-      const from = Date.now();
-      await victims.end(victim, 'SIGKILL');
-      const { pid = 0 } = victim.process;
-      faults.push({ type: 'fault', kind: 'kill', worker: pid, from, until: Date.now() });
-      progress(`pg-boss, ${mode}: ${done + 1} of ${2 * kills} kills, ${sender.history.length} deliveries`);
+      faults.push(await injectFault(KILL, faults.length % 2 === 0 ? applications : workers));
+      progress(
+        `pg-boss, ${mode}: ${faults.length} of ${2 * kills} kills, ${sender.history.length} deliveries`,
+      );
     }
-    over = true;
     sender.calm = true;
     await load;
-    await untilWorkedOff(parts.pool);
-    const ended = [...applications.unexplained, ...workers.unexplained];
-    return {
+    const left = `SELECT 1 FROM pgboss.job WHERE name = $1 AND state <> 'completed' LIMIT 1`;
+    // The verdict says what was not completed.
+    await until(async () => (await pool.query(left, [QUEUE])).rows.length === 0, PATIENCE_MS, 200).catch(
+      () => {},
+    );
+    const jobs = await readJobs(pool);
+    const history: History = {
       campaign: { type: 'campaign', campaign: 'jobs', mode, transactional: mode === 'one commit' },
       records: [
         ...attemptsOf(sender.history),
-        ...faults,
-        ...recordsFrom('row', await readLedger(parts.pool)),
-        ...recordsFrom('job', await readJobs(parts.pool)),
-        ...recordsFrom('claim', await readClaims(parts.pool)),
-        ...recordsFrom(
-          'finding',
-          ended.map((what) => ({ what })),
-        ),
+        ...recordsFrom('fault', faults),
+        ...recordsFrom('row', await readLedger(pool)),
+        ...recordsFrom('job', jobs),
+        ...recordsFrom('claim', await readClaims(pool)),
+        ...findingsFrom([...applications.unexplained, ...workers.unexplained]),
       ],
     };
-  } finally {
-    await Promise.all([applications.close(), workers.close()]);
-  }
-}
-
-async function untilWorkedOff(pool: Pool): Promise<void> {
-  for (const giveUpAt = Date.now() + PATIENCE_MS; Date.now() < giveUpAt; await pause(200)) {
-    const { rows } = await pool.query(
-      `SELECT 1 FROM pgboss.job WHERE name = $1 AND state <> 'completed' LIMIT 1`,
-      [QUEUE],
-    );
-    if (rows.length === 0) return;
-  }
+    return { history, jobs: jobs.filter(({ undone }) => !undone).length };
+  });
 }
 
 async function readJobs(pool: Pool): Promise<Omit<JobRecord, 'type'>[]> {

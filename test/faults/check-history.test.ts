@@ -6,6 +6,7 @@ import { afterAll, describe, expect, test } from '@jest/globals';
 import { node, ROOT } from '../setup/shell.js';
 import { checkHistory, ranAtOnce } from './check-history.js';
 import {
+  type AttemptRecord,
   type History,
   type HistoryRecord,
   type LateRecord,
@@ -22,23 +23,14 @@ const scratch = mkdtempSync(join(tmpdir(), 'histories-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 type Edit = (history: History) => readonly HistoryRecord[];
+type Type = HistoryRecord['type'];
+type Of<Kind extends Type> = Extract<HistoryRecord, { readonly type: Kind }>;
 
-const without =
-  (type: HistoryRecord['type']): Edit =>
-  (history) => {
-    const [first] = recordsOf(history, type);
-    const event = first && 'event' in first ? first.event : undefined;
-    return history.records.filter((one) => one.type !== type || !('event' in one) || one.event !== event);
-  };
-const adding =
-  (make: (history: History) => HistoryRecord): Edit =>
-  (history) => [...history.records, make(history)];
-
-function firstOf<Type extends HistoryRecord['type']>(
+function firstOf<Kind extends Type>(
   history: History,
-  type: Type,
-  fits: (record: Extract<HistoryRecord, { readonly type: Type }>) => boolean = () => true,
-) {
+  type: Kind,
+  fits: (record: Of<Kind>) => boolean = () => true,
+): Of<Kind> {
   const found = recordsOf(history, type).find(fits);
   if (!found) throw new Error(`The history has no such ${type}.`);
   return found;
@@ -47,6 +39,20 @@ function firstOf<Type extends HistoryRecord['type']>(
 const firstRow = (history: History) => firstOf(history, 'row', ({ replay }) => !replay);
 const firstSuccess = (history: History) =>
   firstOf(history, 'attempt', ({ status, forged, replay }) => status === 200 && !forged && !replay);
+const job = (history: History) => firstOf(history, 'job', ({ undone }) => !undone);
+const conflict = (history: History) => firstOf(history, 'letter', ({ reason }) => reason === 'conflict');
+const calmly = ({ records }: History) => records.filter(({ type }) => type !== 'fault');
+
+/** Without those of the first event. */
+const without =
+  (type: 'row' | 'letter' | 'job' | 'claim'): Edit =>
+  (history) => {
+    const { event } = firstOf(history, type);
+    return history.records.filter((one) => one.type !== type || one.event !== event);
+  };
+const adding =
+  (make: (history: History) => HistoryRecord): Edit =>
+  (history) => [...history.records, make(history)];
 /** Changes the record that `find` finds. */
 const changing =
   (find: (history: History) => HistoryRecord, change: object): Edit =>
@@ -54,146 +60,112 @@ const changing =
     const found = find(history);
     return history.records.map((one) => (one === found ? ({ ...one, ...change } as HistoryRecord) : one));
   };
+const changingRuns =
+  (change: Partial<RunRecord>): Edit =>
+  ({ records }) =>
+    records.map((one) => (one.type === 'run' ? { ...one, ...change } : one));
+/** Refuses every attempt that has this in common with the one that `find` finds. */
+const refusing =
+  (field: 'copy' | 'event', find: (history: History) => AttemptRecord): Edit =>
+  (history) => {
+    const { [field]: value } = find(history);
+    const refused = { status: 503, body: '{"message":"No."}' };
+    return history.records.map((one) =>
+      one.type === 'attempt' && one[field] === value ? { ...one, ...refused } : one,
+    );
+  };
 const NEVER = 9e12;
-/** Far from every fault, by a worker that nothing ended. */
-const again = (history: History): HistoryRecord => ({ ...firstRow(history), worker: -1, at: NEVER });
+/** Of the first success, so many times when all should be calm. */
+const inCalm =
+  (times: number, change: object): Edit =>
+  (history) => {
+    const at = (history.campaign.calmSince ?? 0) + 1;
+    const attempt = { ...firstSuccess(history), at, answeredAt: at, ...change };
+    return [...history.records, ...Array.from({ length: times }, () => attempt)];
+  };
 
-const EDITS: Record<string, { readonly edit: Edit; readonly finds: string }> = {
-  'an event that was lost': { edit: without('row'), finds: 'have no row' },
-  'an effect that was doubled': {
-    edit: (history) => {
-      const row = firstRow(history);
-      const twin = { ...row, worker: -1 };
-      return [...history.records.filter(({ type }) => type !== 'fault'), { ...row, worker: -2 }, twin];
-    },
-    finds: 'ran twice, and no fault explains it',
-  },
-  'a row that was forged': {
-    edit: adding((history) => ({ ...firstRow(history), event: 'forged' })),
-    finds: 'belong to no genuine event',
-  },
-  'an answer with what a handler said': {
-    edit: changing(firstSuccess, { body: '{"message":"the card of Ada Example"}' }),
-    finds: 'not in the table of answers',
-  },
-  'a worker that ended by itself': {
-    edit: adding(() => ({ type: 'finding', what: 'a worker ended with exit code 99' })),
-    finds: 'a worker ended with exit code 99',
-  },
+/** What is done to a history, and what has to be found then. */
+type Edits = Readonly<Record<string, readonly [edit: Edit, finds: string]>>;
+
+const EDITS: Edits = {
+  'an event that was lost': [without('row'), 'have no row'],
+  'an effect that was doubled': [
+    (history) => [...calmly(history), ...[-1, -2].map((worker) => ({ ...firstRow(history), worker }))],
+    'ran twice, and no fault explains it',
+  ],
+  'a row that was forged': [
+    adding((history) => ({ ...firstRow(history), event: 'forged' })),
+    'belong to no genuine event',
+  ],
+  'an answer with what a handler said': [
+    changing(firstSuccess, { body: '{"message":"the card of Ada Example"}' }),
+    'not in the table of answers',
+  ],
+  'a worker that ended by itself': [
+    adding(() => ({ type: 'finding', what: 'a worker ended with exit code 99' })),
+    'a worker ended with exit code 99',
+  ],
 };
 
 /** Of deliveries and dead letters, whose handlers run before the answer. */
-const RUN_EDITS: typeof EDITS = {
-  'a 2xx before the end of the handler': {
-    edit: (history) => {
-      const early = new Set(recordsOf(history, 'run').map(({ event }) => event));
-      return history.records.map((one) =>
-        one.type === 'run' && early.has(one.event) ? { ...one, ended: NEVER } : one,
-      );
-    },
-    finds: 'before a handler had ended',
-  },
-  'an event whose handler failed': {
-    edit: (history) => history.records.map((one) => (one.type === 'run' ? { ...one, done: false } : one)),
-    finds: 'before a handler had ended',
-  },
-  'two runs at the same time': {
-    edit: (history) => {
+const RUN_EDITS: Edits = {
+  'a 2xx before the end of the handler': [changingRuns({ ended: NEVER }), 'before a handler had ended'],
+  'an event whose handler failed': [changingRuns({ done: false }), 'before a handler had ended'],
+  'two runs at the same time': [
+    (history) => {
       const run = firstOf(history, 'run', ({ ended }) => ended !== null);
-      const twin = { ...run, began: run.began + 0.1 };
-      return [...history.records.filter(({ type }) => type !== 'fault'), twin];
+      return [...calmly(history), { ...run, began: run.began + 0.1 }];
     },
-    finds: 'two runs at the same time',
-  },
+    'two runs at the same time',
+  ],
 };
 
-const DELIVERY_EDITS: typeof EDITS = {
-  'a delivery without a 2xx': {
-    edit: (history) => {
-      const { copy } = firstSuccess(history);
-      return history.records.map((one) =>
-        one.type === 'attempt' && one.copy === copy
-          ? { ...one, status: 503, body: '{"message":"No."}' }
-          : one,
-      );
-    },
-    finds: 'never got a 2xx',
-  },
-  'a forgery that was accepted': {
-    edit: adding((history) => ({ ...firstSuccess(history), event: 'forged', copy: -1, forged: true })),
-    finds: 'forgeries were answered',
-  },
+const DELIVERY_EDITS: Edits = {
+  'a delivery without a 2xx': [refusing('copy', firstSuccess), 'never got a 2xx'],
+  'a forgery that was accepted': [
+    adding((history) => ({ ...firstSuccess(history), event: 'forged', copy: -1, forged: true })),
+    'forgeries were answered',
+  ],
 };
 
-const REPLAY_EDITS: typeof EDITS = {
-  'a completed event that ran again': {
-    edit: (history) => [
-      ...history.records.filter(({ type }) => type !== 'fault'),
-      { ...firstRow(history), replay: true, at: NEVER },
-    ],
-    finds: 'ran again when they were replayed',
-  },
-  'a delivery that took long in calm': {
-    edit: (history) => {
-      const at = (history.campaign.calmSince ?? 0) + 1;
-      const attempt = { ...firstSuccess(history), at, answeredAt: at };
-      return [...history.records, attempt, attempt, attempt, attempt];
-    },
-    finds: 'more than two retries',
-  },
-  'a store that stays unavailable in calm': {
-    edit: (history) => {
-      const at = (history.campaign.calmSince ?? 0) + 1;
-      const body = '{"message":"Try again.","code":"STORE_UNAVAILABLE"}';
-      const attempt = { ...firstSuccess(history), at, answeredAt: at, status: 503, body };
-      return [...history.records, ...Array.from({ length: 11 }, () => attempt)];
-    },
-    finds: 'more than two retries',
-  },
+const REPLAY_EDITS: Edits = {
+  'a completed event that ran again': [
+    (history) => [...calmly(history), { ...firstRow(history), replay: true, at: NEVER }],
+    'ran again when they were replayed',
+  ],
+  'a delivery that took long in calm': [inCalm(4, {}), 'more than two retries'],
+  'a store that stays unavailable in calm': [
+    inCalm(11, { status: 503, body: '{"message":"Try again.","code":"STORE_UNAVAILABLE"}' }),
+    'more than two retries',
+  ],
 };
 
-const conflict = (history: History) => firstOf(history, 'letter', ({ reason }) => reason === 'conflict');
-const LETTER_EDITS: typeof EDITS = {
-  'a conflict that was run': {
-    edit: changing(firstRow, { version: 2 }),
-    finds: 'conflicts were run',
-  },
-  'a letter that is left': {
-    edit: adding((history) => ({ type: 'letter', event: firstRow(history).event, reason: 'failed' })),
-    finds: 'letters are left',
-  },
-  'a conflict with two letters': { edit: adding(conflict), finds: 'kept twice' },
-  'a conflict without a letter': { edit: without('letter'), finds: 'have no letter' },
-  'a live event without an answer': {
-    edit: (history) => {
-      const { event } = firstOf(history, 'attempt', ({ reason }) => reason === undefined);
-      return history.records.map((one) =>
-        one.type === 'attempt' && one.event === event
-          ? { ...one, status: 503, body: '{"message":"No."}' }
-          : one,
-      );
-    },
-    finds: 'never got a 2xx',
-  },
+const LETTER_EDITS: Edits = {
+  'a conflict that was run': [changing(firstRow, { version: 2 }), 'conflicts were run'],
+  'a letter that is left': [
+    adding((history) => ({ type: 'letter', event: firstRow(history).event, reason: 'failed' })),
+    'letters are left',
+  ],
+  'a conflict with two letters': [adding(conflict), 'kept twice'],
+  'a conflict without a letter': [without('letter'), 'have no letter'],
+  'a live event without an answer': [
+    refusing('event', (history) => firstOf(history, 'attempt', ({ reason }) => reason === undefined)),
+    'never got a 2xx',
+  ],
 };
 
-const job = (history: History) => firstOf(history, 'job', ({ undone }) => !undone);
-const JOB_EDITS: typeof EDITS = {
-  'a job that is missing': { edit: without('job'), finds: 'not exactly one job' },
-  'a job that is there twice': { edit: adding(job), finds: 'not exactly one job' },
-  'a job of a transaction that was rolled back': {
-    edit: adding((history) => ({ ...job(history), undone: true })),
-    finds: 'rolled back',
-  },
-  'a job of nobody': {
-    edit: adding((history) => ({ ...job(history), event: 'nobody' })),
-    finds: 'jobs are of no genuine event',
-  },
-  'a job that was not completed': { edit: changing(job, { done: false }), finds: 'were not completed' },
-};
-
-const COMMIT_EDITS: typeof EDITS = {
-  'two rows in one transaction': { edit: adding(again), finds: 'are one commit' },
+const JOB_EDITS: Edits = {
+  'a job that is missing': [without('job'), 'not exactly one job'],
+  'a job that is there twice': [adding(job), 'not exactly one job'],
+  'a job of a transaction that was rolled back': [
+    adding((history) => ({ ...job(history), undone: true })),
+    'rolled back',
+  ],
+  'a job of nobody': [
+    adding((history) => ({ ...job(history), event: 'nobody' })),
+    'jobs are of no genuine event',
+  ],
+  'a job that was not completed': [changing(job, { done: false }), 'were not completed'],
 };
 
 function editsFor({ campaign, transactional, journal }: History['campaign']) {
@@ -202,18 +174,23 @@ function editsFor({ campaign, transactional, journal }: History['campaign']) {
     ...(campaign === 'jobs' ? JOB_EDITS : RUN_EDITS),
     ...(campaign === 'dead letters' ? LETTER_EDITS : DELIVERY_EDITS),
     ...(campaign === 'deliveries' && REPLAY_EDITS),
-    ...(transactional && COMMIT_EDITS),
-    ...(transactional &&
-      campaign === 'jobs' && {
-        'a job without a claim': { edit: without('claim'), finds: 'a job without a claim' },
+    ...(transactional && {
+      // Far from every fault, by a worker that nothing ended.
+      'two rows in one transaction': [
+        adding((history) => ({ ...firstRow(history), worker: -1, at: NEVER })),
+        'are one commit',
+      ],
+      ...(campaign === 'jobs' && {
+        'a job without a claim': [without('claim'), 'a job without a claim'],
       }),
-    ...(journal && {
-      'an event whose handler began and never ended': {
-        edit: adding((history) => ({ ...firstOf(history, 'run'), event: 'began', ended: null, done: false })),
-        finds: 'have no row',
-      },
     }),
-  });
+    ...(journal && {
+      'an event whose handler began and never ended': [
+        adding((history) => ({ ...firstOf(history, 'run'), event: 'began', ended: null, done: false })),
+        'have no row',
+      ],
+    }),
+  } as Edits);
 }
 
 describe.each(histories)('$name', (history) => {
@@ -221,7 +198,7 @@ describe.each(histories)('$name', (history) => {
     expect(checkHistory(history).violations).toEqual([]);
   });
 
-  test.each(editsFor(history.campaign))('finds %s', (_, { edit, finds }) => {
+  test.each(editsFor(history.campaign))('finds %s', (_, [edit, finds]) => {
     const { violations } = checkHistory({ ...history, records: edit(history) });
     expect(violations).toContainEqual(expect.stringContaining(finds));
   });
@@ -236,43 +213,36 @@ test('there is a history of each mode', () => {
   ]);
 });
 
-test('a second run is right where the first was killed and claim and effect are two writes', () => {
-  const history = histories.find(
-    ({ campaign }) => campaign.mode === 'redis' && campaign.campaign === 'deliveries',
+function historyOf(mode: string): History {
+  const found = histories.find(
+    ({ campaign }) => campaign.mode === mode && campaign.campaign === 'deliveries',
   );
-  if (!history) throw new Error('There is no such history.');
-  const row = firstRow(history);
-  const kill = {
-    type: 'fault',
-    kind: 'kill',
-    worker: row.worker,
-    from: row.at + 1,
-    until: row.at + 2,
-  } as const;
-  const later = { ...row, worker: -1, at: row.at + 5_000 };
+  if (!found) throw new Error('There is no such history.');
+  return found;
+}
+
+test('a second run is right where the first was killed and claim and effect are two writes', () => {
+  const history = historyOf('redis');
+  const { at, ...row } = firstRow(history);
+  const { worker } = row;
+  const kill = { type: 'fault', kind: 'kill', worker, from: at + 1, until: at + 2 } as const;
+  const later = { ...row, worker: -1, at: at + 5_000 };
   const verdict = checkHistory({ ...history, records: [...history.records, kill, later] });
   expect(verdict).toMatchObject({ doubled: 1, unexplained: 0, violations: [] });
 });
 
 test('a second run is right where the store was too slow for the first, and its worker logged that', () => {
-  const history = histories.find(
-    ({ campaign }) => campaign.mode === 'postgres' && campaign.campaign === 'deliveries',
-  );
-  if (!history) throw new Error('There is no such history.');
-  const row = firstRow(history);
-  const later = { ...row, worker: -1, at: row.at + 5_000 };
-  const calm = history.records.filter(({ type }) => type !== 'fault' && type !== 'run');
-  const judged = (late: Partial<LateRecord>) =>
-    checkHistory({
-      ...history,
-      records: [
-        ...calm,
-        later,
-        { type: 'late', event: row.event, worker: row.worker, at: row.at + 2_000, ...late },
-      ],
-    });
+  const history = historyOf('postgres');
+  const { at, ...row } = firstRow(history);
+  const { event, worker } = row;
+  const later = { ...row, worker: -1, at: at + 5_000 };
+  const calm = calmly(history).filter(({ type }) => type !== 'run');
+  const judged = (change: Partial<LateRecord>) => {
+    const late: LateRecord = { type: 'late', event, worker, at: at + 2_000, ...change };
+    return checkHistory({ ...history, records: [...calm, later, late] });
+  };
   expect(judged({})).toMatchObject({ doubled: 1, unexplained: 0 });
-  for (const other of [{ event: 'another' }, { worker: -2 }, { at: row.at + 4_000 }, { at: row.at - 4_000 }])
+  for (const other of [{ event: 'another' }, { worker: -2 }, { at: at + 4_000 }, { at: at - 4_000 }])
     expect(judged(other)).toMatchObject({ doubled: 1, unexplained: 1 });
 });
 

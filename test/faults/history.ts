@@ -132,6 +132,10 @@ export function recordsFrom<Type extends HistoryRecord['type']>(
   return items.map((item) => ({ type, ...item }) as Of<Type>);
 }
 
+export function findingsFrom(all: readonly string[]): FindingRecord[] {
+  return all.map((what) => ({ type: 'finding', what }));
+}
+
 export function recordsOf<Type extends HistoryRecord['type']>({ records }: History, type: Type) {
   return records.filter((record): record is Of<Type> => record.type === type);
 }

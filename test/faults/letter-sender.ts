@@ -1,6 +1,7 @@
 // Delivers events that the app cannot process yet, as the service does: it retries a few times, and gives up.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
+import { concurrently } from '../setup/concurrently.js';
 import { isKept } from './check-history.js';
 import type { AttemptRecord } from './history.js';
 import { EVENTS, type Reason } from './letter-merchant.js';
@@ -14,52 +15,38 @@ export class LetterSender {
   /** How many events were given up or accepted. */
   done = 0;
   #copies = 0;
-  readonly #port: number;
   readonly #givesUp: boolean;
 
   /** @param givesUp after a few attempts, also when a worker was killed in the last of them; else it wants an answer */
-  constructor(port: number, givesUp: boolean) {
-    this.#port = port;
+  constructor(givesUp: boolean) {
     this.#givesUp = givesUp;
   }
 
-  /** As many events, in turn for each of the reasons; without one they can be processed. */
-  async deliver(count: number, reasons: readonly (Reason | undefined)[], concurrency: number): Promise<void> {
-    let next = 0;
-    const worker = async () => {
-      while (next < count) {
-        const reason = reasons[next % reasons.length];
-        next += 1;
-        await this.#event(randomUUID(), reason);
-        this.done += 1;
-      }
-    };
-    await Promise.all(Array.from({ length: concurrency }, worker));
-  }
-
-  async #event(id: string, reason: Reason | undefined): Promise<void> {
-    const givesUp = reason !== undefined && reason !== 'conflict' && this.#givesUp;
-    const accepted = await this.#retry(id, { reason, version: 1, givesUp });
-    // Without the first body there is no conflict.
-    if (reason === 'conflict' && accepted) await this.#retry(id, { reason, version: 2, givesUp });
+  /** An event for each of the reasons; without one it can be processed. */
+  deliver(port: number, reasons: readonly (Reason | undefined)[], concurrency: number): Promise<void> {
+    return concurrently(reasons, concurrency, async (reason) => {
+      const id = randomUUID();
+      const accepted = await this.#retry(port, id, { reason, version: 1 });
+      // Without the first body there is no conflict.
+      if (reason === 'conflict' && accepted) await this.#retry(port, id, { reason, version: 2 });
+      this.done += 1;
+    });
   }
 
   /** @returns whether the event was processed or kept */
   async #retry(
-    event: string,
-    { reason, version, givesUp }: { reason: Reason | undefined; version: number; givesUp: boolean },
+    port: number,
+    id: string,
+    { reason, version }: { readonly reason: Reason | undefined; readonly version: number },
   ): Promise<boolean> {
-    const body = JSON.stringify({
-      id: event,
-      event_name: EVENTS[reason ?? 'conflict'],
-      sandbox: false,
-      payload: { version, metadata: [] },
-    });
+    const event_name = EVENTS[reason ?? 'conflict'];
+    const event = { id, event_name, sandbox: false, payload: { version, metadata: [] } };
     this.#copies += 1;
-    const about = { type: 'attempt', event, copy: this.#copies, version, ...(reason && { reason }) } as const;
+    const about = { type: 'attempt', event: id, copy: this.#copies, version } as const;
+    const givesUp = reason !== undefined && reason !== 'conflict' && this.#givesUp;
     let kept = false;
     for (let count = 1; count <= MOST_ATTEMPTS; count += 1) {
-      const attempt = { ...about, ...(await post(this.#port, body)) };
+      const attempt = { ...about, ...(reason && { reason }), ...(await post(port, event)) };
       this.attempts.push(attempt);
       kept ||= isKept(attempt);
       if ((attempt.status ?? 500) < 300) return true;

@@ -1,14 +1,13 @@
 // One worker of the campaign of dead letters: a receiver that keeps them, and after the fix replays them all the time.
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { receiver, StoreError } from 'payment-webhooks';
 import type { PostgresClient } from 'payment-webhooks/stores/postgres';
-import { Pool } from 'pg';
 import { z } from 'zod';
+import { quietPool } from '../setup/quiet-pool.js';
 import { sharedStores } from '../setup/shared-stores.js';
 import { EVENTS, type LetterMode, type Phase, SCHEMA } from './letter-merchant.js';
 import { LEASE_MS, noteRun, PRIVATE_KEY } from './merchant.js';
+import { serve } from './worker-process.js';
 
 const { MODE, PHASE, JOURNAL, POSTGRES_URL, REDIS_URL } = process.env as {
   MODE: LetterMode;
@@ -18,17 +17,8 @@ const { MODE, PHASE, JOURNAL, POSTGRES_URL, REDIS_URL } = process.env as {
   REDIS_URL: string;
 };
 
-// A campaign fails when it sees this exit code.
-for (const event of ['unhandledRejection', 'uncaughtException'] as const) {
-  process.on(event, (error) => {
-    console.error(event, error);
-    process.exit(99);
-  });
-}
-
-const pool = new Pool({ connectionString: POSTGRES_URL, max: 20 });
-const ledger = new Pool({ connectionString: POSTGRES_URL, max: 10 });
-for (const each of [pool, ledger]) each.on('error', () => {});
+const ledger = quietPool(POSTGRES_URL, 10);
+const pool = quietPool(POSTGRES_URL, 20);
 const { store, deadLetters } = sharedStores(MODE, SCHEMA, { pool, redisUrl: REDIS_URL });
 
 interface Paid {
@@ -72,10 +62,8 @@ const hooks = receiver({
 });
 hooks.on('*', (event, context) => noteRun(ledger, event.id, () => handle(event as Paid, context)));
 
-const server = createServer(hooks).listen(0, '127.0.0.1', () => {
-  process.send?.((server.address() as AddressInfo).port);
-  if (PHASE === 'after') void replayForever();
-});
+serve(hooks);
+if (PHASE === 'after') void replayForever();
 
 async function replayForever(): Promise<void> {
   for (;;) {

@@ -12,8 +12,6 @@ export type Kind = 'same' | 'distinct' | 'plain';
 
 export const PROCESSES = 8;
 export const VALUES = 100;
-export const SERIAL_KEY = 'pri_serial';
-export const SERIAL_TABLE = 'webhook_event';
 
 /** Tells a worker to deliver its share of some events. */
 export interface Load {

@@ -10,15 +10,11 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { until } from '../setup/waiting.js';
 
 const AT_ONCE = 10;
 const LONGEST_LIFE_MS = 800;
 const MOST_MS = 5 * 60_000;
-
-interface Program {
-  readonly child: ChildProcess;
-  readonly baseUrl: string;
-}
 
 const { values } = parseArgs({ options: { kills: { type: 'string', default: '50' } } });
 const kills = Number(values.kills);
@@ -40,22 +36,19 @@ const endpoint = createServer(async (request, response) => {
   response.writeHead(began < life ? 200 : 500).end();
 });
 
-async function start(): Promise<Program> {
+async function start() {
   const { port } = endpoint.address() as AddressInfo;
-  const child = spawn(
-    process.execPath,
-    [
-      ...['dist/cjs/cli.js', 'simulate', '--json', '--port', '0', '--forward', `${port}/hooks`],
-      ...['--state', join(folder, 'state.json'), '--retry', Array(200).fill('150ms').join(',')],
-    ],
-    { stdio: ['ignore', 'pipe', 'inherit'] },
-  );
+  const args = [
+    ...['dist/cjs/cli.js', 'simulate', '--json', '--port', '0', '--forward', `${port}/hooks`],
+    ...['--state', join(folder, 'state.json'), '--retry', Array(200).fill('150ms').join(',')],
+  ];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   running = child;
   const [ready] = await Promise.race([
     once(createInterface(child.stdout), 'line'),
     once(child, 'exit').then(([code]) => Promise.reject(new Error(`simulate ended with ${code}.`))),
   ]);
-  return { child, baseUrl: JSON.parse(ready).base_url };
+  return { child, baseUrl: JSON.parse(ready).base_url as string };
 }
 
 /** The ids that the simulator has promised to deliver; none where the kill came before its answer. */
@@ -92,9 +85,7 @@ async function campaign(): Promise<number> {
     interrupted += [...accepted].filter((id) => !acknowledged.has(id)).length;
     program = await start();
   }
-  for (const end = performance.now() + 30_000; performance.now() < end; await pause(50)) {
-    if ((await waiting(program.baseUrl)) === 0) break;
-  }
+  await until(async () => (await waiting(program.baseUrl)) === 0, 30_000, 50).catch(() => {});
   const lost = [...accepted].filter((id) => !acknowledged.has(id)).length;
   const again = [...acknowledged.values()].filter((times) => times > 1).length;
   console.log(

@@ -1,57 +1,55 @@
-// `npm run test:faults -- --sql`: a campaign for each client of sqlStore(), and their figures.
+// `npm run test:faults -- --sql`: for each client of sqlStore(), workers, connections and the database are killed while
+// handlers write through the transaction that remembers the event.
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { bundle, bundleTo } from '../setup/bundle.js';
-import { table, today, writeFigures } from '../setup/figures.js';
-import { copySqlClients, hasMariadb, SQL_CLIENTS, SQL_PACKAGES } from '../setup/sql-adapters.js';
+import { bundleTo } from '../setup/bundle.js';
+import {
+  copySqlClients,
+  hasMariadb,
+  SQL_CLIENTS,
+  SQL_PACKAGES,
+  type SqlClient,
+} from '../setup/sql-adapters.js';
+import { until } from '../setup/waiting.js';
+import { deliverUnderFaults } from './deliveries.js';
+import { bundleProgram, type Campaign, runAndJudge } from './environment.js';
+import { planFaults, WORKER_FAULTS } from './nemesis.js';
 import { type ReportOptions, report } from './report.js';
-import { runSqlCampaign, type SqlCampaign } from './sql-campaign.js';
+import { startSqlServer } from './sql-server.js';
 
 /** Of each of its three kinds of fault, and at least so many events. */
-const SIZE = { faults: 20, events: 500 };
+const [FAULTS, EVENTS] = [20, 500];
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** In .scratch, so that what is installed there is found before what the repository has. */
 const FOLDER = join(ROOT, '.scratch/sql-clients');
-const PAGE = new URL('figures.md', import.meta.url);
-const HEAD = [
-  ...['client', 'database', 'faults', 'events', 'attempts'],
-  ...['lost', 'forged', 'ran twice', 'never 2xx', 'ran again', 'seconds'],
-];
 
-/** @param only the name of a client; undefined: all of them, and the figures are written to the page. @returns whether all passed */
-export async function runSqlClients(only: string | undefined, options: ReportOptions): Promise<boolean> {
-  const { progress } = options;
+type SqlCampaign = Campaign & { readonly client: string; readonly database: string };
+
+/** @param only the name of a client; undefined: all of them */
+export async function runSqlClients(
+  only: string | undefined,
+  options: ReportOptions,
+): Promise<SqlCampaign[]> {
   const clients = SQL_CLIENTS.filter(({ name }) => only === undefined || name === only);
   if (clients.length === 0) {
     const names = SQL_CLIENTS.map(({ name }) => name).join(', ');
     throw new Error(`--client is "${only}". Give one of: ${names}.`);
   }
-  const app = await install(progress);
-  const script = bundle(new URL('./sql-worker.ts', import.meta.url));
+  const app = await install(options.progress);
   const rows: SqlCampaign[] = [];
-  try {
-    for (const client of clients) {
-      if (client.server === 'MariaDB' && !hasMariadb()) {
-        process.stdout.write(`${client.name}: skipped, because mariadbd is not installed\n`);
-        continue;
-      }
-      const ledger = join(app, `ledger-${client.name}.mjs`);
-      bundleTo(join(app, `ledger-${client.name}.ts`), ledger);
-      const row = await runSqlCampaign({ ...SIZE, client, script, ledger, progress });
-      rows.push(row);
-      report({ name: `${client.name} with ${client.server}`, ...row }, options);
+  for (const client of clients) {
+    if (client.server === 'MariaDB' && !hasMariadb()) {
+      process.stdout.write(`${client.name}: skipped, because mariadbd is not installed\n`);
+      continue;
     }
-  } finally {
-    rmSync(dirname(script), { recursive: true, force: true });
+    const row = await runSqlCampaign(client, app, options.progress);
+    rows.push({ client: client.name, database: client.server, ...row });
+    report({ name: `${client.name} with ${client.server}`, ...row }, options);
   }
-  const text = `Node ${process.version}, ${today()}.\n\n${table(HEAD, rows.map(cells))}`;
-  if (only === undefined) writeFigures(PAGE, 'sql', text);
-  const broken = rows.filter(({ violations }) => violations.length > 0);
-  process.stdout.write(`${rows.length - broken.length} passed, ${broken.length} failed\n`);
-  return broken.length === 0;
+  return rows;
 }
 
 /** Installs what is not installed yet. */
@@ -69,8 +67,35 @@ async function install(progress: (line: string) => void): Promise<string> {
   return copySqlClients(ROOT, FOLDER);
 }
 
-function cells({ client, ...row }: SqlCampaign): string[] {
-  const { faults, events, attempts, lost, forged, doubled, never, ranAgain, seconds } = row;
-  const figures = [faults, events, attempts, lost, forged, doubled, never, ranAgain, seconds];
-  return [client.name, client.server, ...figures.map(String)];
+function runSqlCampaign(
+  { name, server }: SqlClient,
+  app: string,
+  progress: (line: string) => void,
+): Promise<Campaign> {
+  return runAndJudge(async (defer) => {
+    const program = bundleProgram('./sql-worker.ts', defer);
+    // The module that the worker imports for this client.
+    const ledger = join(app, `ledger-${name}.mjs`);
+    bundleTo(join(app, `ledger-${name}.ts`), ledger);
+    const { service, store, terminate, readLedger } = await startSqlServer(server, defer);
+    await store.migrate();
+    const restart = server === 'MariaDB' ? 'restart mariadb' : 'restart postgres';
+    const { history } = await deliverUnderFaults({
+      campaign: { mode: name, transactional: true },
+      program,
+      env: { LEDGER: ledger, DATABASE_URL: service.url, MYSQL_URL: service.url },
+      events: EVENTS,
+      faults: planFaults<string>(
+        { kill: FAULTS, 'terminate connection': FAULTS, [restart]: FAULTS },
+        {
+          ...WORKER_FAULTS,
+          'terminate connection': () => until(terminate),
+          [restart]: () => service.crash(),
+        },
+      ),
+      ledger: readLedger,
+      progress: (line) => progress(`${name}: ${line}`),
+    });
+    return { history };
+  });
 }

@@ -1,7 +1,4 @@
 // One worker process: a receiver, and a handler whose effect is a row in the ledger.
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Redis } from 'ioredis';
@@ -15,52 +12,29 @@ import {
 import { type PostgresClient, postgresStore } from 'payment-webhooks/stores/postgres';
 import { redisStore, type SendCommand } from 'payment-webhooks/stores/redis';
 import { Pool } from 'pg';
-import {
-  HANDLER_TEXT,
-  INSERT,
-  isTransactional,
-  LEASE_MS,
-  type Mode,
-  noteRun,
-  PRIVATE_KEY,
-} from './merchant.js';
+import { quietPool } from '../setup/quiet-pool.js';
+import { INSERT, isTransactional, LEASE_MS, type Mode, noteRun, PRIVATE_KEY } from './merchant.js';
 import { connectRedis, type RedisClient } from './topologies/redis-clients.js';
 import { witnessed } from './topologies/witness.js';
+import { serve, work } from './worker-process.js';
 
-const {
-  MODE,
-  STORE_PORT,
-  LEDGER_URL,
-  TOPOLOGY,
-  RUNS,
-  REDIS_CLIENT,
-  REDIS_PORTS,
-  MIGRATE,
-  LEASE = LEASE_MS,
-} = process.env as {
-  MODE: Mode;
-  STORE_PORT: string;
-  LEDGER_URL: string;
-  /** Whether to note what the store confirms, and conflicts. */
-  TOPOLOGY?: string;
-  /** Whether to note when handlers run: two more statements for each. */
-  RUNS?: string;
-  /** With the ports of its nodes or sentinels. */
-  REDIS_CLIENT?: RedisClient;
-  REDIS_PORTS?: string;
-  /** Whether each worker migrates when it starts, as during a deployment. */
-  MIGRATE?: string;
-  LEASE?: string;
-};
+const { MODE, STORE_PORT, LEDGER_URL, TOPOLOGY, RUNS, REDIS_CLIENT, REDIS_PORTS, MIGRATE, LEASE } =
+  process.env as {
+    MODE: Mode;
+    STORE_PORT: string;
+    LEDGER_URL: string;
+    /** Whether to note what the store confirms, and conflicts. */
+    TOPOLOGY?: string;
+    /** Whether to note when handlers run: two more statements for each. */
+    RUNS?: string;
+    /** With the ports of its nodes or sentinels. */
+    REDIS_CLIENT?: RedisClient;
+    REDIS_PORTS?: string;
+    /** Whether each worker migrates when it starts, as during a deployment. */
+    MIGRATE?: string;
+    LEASE?: string;
+  };
 const noListener = () => {};
-
-// A campaign fails when it sees this exit code.
-for (const event of ['unhandledRejection', 'uncaughtException'] as const) {
-  process.on(event, (error) => {
-    console.error(event, error);
-    process.exit(99);
-  });
-}
 
 const ledger = new Pool({ connectionString: LEDGER_URL, max: 20, connectionTimeoutMillis: 2_000 });
 ledger.on('error', noListener);
@@ -89,29 +63,21 @@ async function connect(): Promise<SendCommand> {
 
 /** On a pool of its own: it waits for the others that migrate. */
 async function migrate(connectionString: string): Promise<void> {
-  const pool = new Pool({ connectionString, max: 1 });
+  const pool = quietPool(connectionString);
   await postgresStore({ pool }).migrate();
   await pool.end();
 }
 
-function pay(event: TransactionPaid, context: HandlerContext & { transaction?: PostgresClient }) {
-  const row = [event.id, process.pid, context.attempt];
-  const work = async () => {
-    await pause(Math.random() * 20);
-    // Before the effect, so that a failure alone never explains a second row.
-    if (Math.random() < 0.03) throw new Error(HANDLER_TEXT);
-    if (context.transaction) await context.transaction.query({ text: INSERT, values: row });
-    else await ledger.query(INSERT, row);
-    // The time between effect and completion, long enough for a kill to fall into.
-    await pause(Math.random() * 20);
-  };
-  return RUNS ? noteRun(ledger, event.id, work) : work();
+function pay({ id }: TransactionPaid, context: HandlerContext & { transaction?: PostgresClient }) {
+  const { attempt, transaction = ledger } = context;
+  const handle = () => work(() => transaction.query({ text: INSERT, values: [id, process.pid, attempt] }));
+  return RUNS ? noteRun(ledger, id, handle) : handle();
 }
 
 const hooks = receiver({
   privateKey: PRIVATE_KEY,
   store: await makeStore(),
-  lease: Number(LEASE),
+  lease: Number(LEASE ?? LEASE_MS),
   storeTimeout: 700,
   timeout: 3_000,
   logger: lateLogger(),
@@ -133,9 +99,7 @@ function lateLogger(event?: string): Logger {
   return { info: ignore, warn: ignore, error, child: ({ eventId }) => lateLogger(eventId as string) };
 }
 
-const server = createServer(hooks).listen(0, '127.0.0.1', () => {
-  process.send?.((server.address() as AddressInfo).port);
-});
+const server = serve(hooks);
 
 // A soak asks what this process holds when it has nothing to do.
 process.on('message', () => {

@@ -2,7 +2,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
-
 import type { LateRecord } from './history.js';
 
 interface Worker {
@@ -10,20 +9,26 @@ interface Worker {
   readonly port: number;
 }
 
+export type Workers = Awaited<ReturnType<typeof startWorkers>>;
+
 const FEWEST = 2;
 
-export class Workers {
-  /** Exits that no signal of the nemesis explains. */
-  readonly unexplained: string[] = [];
+/** @param program of every worker, or which one the next of them runs */
+export async function startWorkers(program: string | (() => string), count: number, more: NodeJS.ProcessEnv) {
+  const env = { ...process.env, ...more };
+  /** Exits that no signal of a campaign explains. */
+  const unexplained: string[] = [];
   /** Claims for which the store did not answer in time. */
-  readonly late: Omit<LateRecord, 'type'>[] = [];
-  readonly #script: () => string;
-  readonly #env: NodeJS.ProcessEnv;
-  /** From their start; those in `#living` take deliveries. */
-  readonly #started = new Set<ChildProcess>();
-  readonly #living = new Set<Worker>();
-  readonly #front = createServer((near) => {
-    const worker = this.any();
+  const late: Omit<LateRecord, 'type'>[] = [];
+  /** From their start; those in `living` take deliveries, the first for longest. */
+  const started = new Set<ChildProcess>();
+  const living = new Set<Worker>();
+  let closing = false;
+
+  const all = () => [...living];
+  const any = () => all()[Math.floor(Math.random() * living.size)];
+  const front = createServer((near) => {
+    const worker = any();
     near.on('error', () => {});
     if (!worker) return void near.resetAndDestroy();
     const far = connect(worker.port, '127.0.0.1');
@@ -32,71 +37,49 @@ export class Workers {
     far.on('close', () => near.destroy());
     near.pipe(far).pipe(near);
   });
-  #closing = false;
 
-  private constructor(script: () => string, env: NodeJS.ProcessEnv) {
-    this.#script = script;
-    this.#env = { ...process.env, ...env };
-  }
-
-  /** @param script the program, or which one the next worker is */
-  static async start(
-    script: string | (() => string),
-    count: number,
-    env: NodeJS.ProcessEnv,
-  ): Promise<Workers> {
-    const workers = new Workers(typeof script === 'string' ? () => script : script, env);
-    await once(workers.#front.listen(0, '127.0.0.1'), 'listening');
-    await Promise.all(Array.from({ length: count }, () => workers.#startWorker()));
-    return workers;
-  }
-
-  get port(): number {
-    return (this.#front.address() as AddressInfo).port;
-  }
-
-  any(): Worker | undefined {
-    const all = [...this.#living];
-    return all[Math.floor(Math.random() * all.length)];
-  }
-
-  all(): Worker[] {
-    return [...this.#living];
-  }
-
-  /** The one that has taken deliveries for longest. */
-  oldest(): Worker | undefined {
-    const [first] = this.#living;
-    return first;
-  }
-
-  /** Resolves when it has ended. Another replaces it soon, or first where too few are left. */
-  async end(worker: Worker, signal: NodeJS.Signals): Promise<void> {
+  const startWorker = async () => {
+    if (closing) return;
+    const child = fork(typeof program === 'string' ? program : program(), { env, execArgv: [] });
+    started.add(child);
+    child.once('exit', (code, signal) => {
+      started.delete(child);
+      if (signal === null && code !== 0) unexplained.push(`a worker ended with exit code ${code}`);
+    });
+    const [port] = await once(child, 'message');
+    child.on('message', (message: { late?: Omit<LateRecord, 'type'> }) => {
+      if (message.late) late.push(message.late);
+    });
+    const worker = { process: child, port: port as number };
+    child.once('exit', () => living.delete(worker));
+    living.add(worker);
+  };
+  /**
+   * Another replaces it soon, or first where too few are left.
+   *
+   * @returns its process id, when it has ended; undefined without a worker
+   */
+  const end = async (worker: Worker | undefined, signal: NodeJS.Signals) => {
+    if (!worker) return undefined;
     const ended = once(worker.process, 'exit');
     worker.process.kill(signal);
     await ended;
-    const started = this.#startWorker();
-    if (this.#living.size < FEWEST) await started;
-  }
+    const replaced = startWorker();
+    if (living.size < FEWEST) await replaced;
+    return worker.process.pid;
+  };
 
-  async close(): Promise<void> {
-    this.#closing = true;
-    await Promise.all([...this.#started].map((process) => process.kill('SIGKILL') && once(process, 'exit')));
-    await new Promise((closed) => this.#front.close(closed));
-  }
-
-  async #startWorker(): Promise<void> {
-    if (this.#closing) return;
-    const child = fork(this.#script(), { env: this.#env, execArgv: [] });
-    this.#started.add(child);
-    child.once('exit', (code, signal) => {
-      this.#started.delete(child);
-      if (signal === null && code !== 0) this.unexplained.push(`a worker ended with exit code ${code}`);
-    });
-    const [port] = await once(child, 'message');
-    child.on('message', ({ late }: { late?: Omit<LateRecord, 'type'> }) => late && this.late.push(late));
-    const worker = { process: child, port: port as number };
-    child.once('exit', () => this.#living.delete(worker));
-    this.#living.add(worker);
-  }
+  await once(front.listen(0, '127.0.0.1'), 'listening');
+  await Promise.all(Array.from({ length: count }, startWorker));
+  return {
+    ...{ unexplained, late, all, any, end },
+    port: (front.address() as AddressInfo).port,
+    endAny: (signal: NodeJS.Signals) => end(any(), signal),
+    endOldest: (signal: NodeJS.Signals) => end(all()[0], signal),
+    close: async () => {
+      closing = true;
+      await Promise.all([...started].map((child) => child.kill('SIGKILL') && once(child, 'exit')));
+      await new Promise((closed) => front.close(closed));
+    },
+  };
 }

@@ -1,11 +1,9 @@
 // One campaign on a topology: workers, senders that retry, the faults of the topology, and the verdict.
-import { rmSync } from 'node:fs';
-import { dirname } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
-import { Pool } from 'pg';
-import { bundle } from '../../setup/bundle.js';
-import { startPostgres } from '../../setup/services.js';
-import { checkHistory, groupByEvent } from '../check-history.js';
+import type { Pool } from 'pg';
+import { quietPool } from '../../setup/quiet-pool.js';
+import { groupByEvent } from '../check-history.js';
+import { deliverUnderFaults } from '../deliveries.js';
+import { bundleProgram, type Campaign, type Defer, runAndJudge, startLedger } from '../environment.js';
 import {
   isTransactional,
   LEASE_MS,
@@ -15,15 +13,16 @@ import {
   RUNS,
   readLedger,
 } from '../merchant.js';
-import type { InjectedFault } from '../nemesis.js';
-import { recordDeliveries } from '../record-deliveries.js';
-import { Sender, type Sent } from '../sender.js';
-import { shuffled } from '../shuffled.js';
-import type { TopologyFigures } from '../topologies.js';
-import { Workers } from '../workers.js';
-import { countUndone, measureOutage } from './measures.js';
+import type { Inject } from '../nemesis.js';
+import { type Sent, shuffled } from '../sender.js';
+import { countUndone, measureOutage, type Outage } from './measures.js';
 import type { RedisClient } from './redis-clients.js';
 import { CONFIRMED, type Confirmed, wasForgotten } from './witness.js';
+
+export interface TopologyFigures extends Campaign, Outage {
+  /** Events whose completion the store had confirmed, and did not know any more: a replica did not have it. */
+  readonly forgotten: number;
+}
 
 export interface Topology {
   /** Where the workers reach the store: a port, or some nodes of a cluster or the sentinels, with the client to use. */
@@ -32,21 +31,17 @@ export interface Topology {
   readonly storeUrl?: string;
   /** Which program the next worker is; else that of the working tree. */
   readonly program?: () => string;
-  /** Each is injected as often as it says. Resolves with the worker that it ended. */
-  readonly faults: readonly {
-    readonly times: number;
-    inject(workers: Workers): Promise<number | undefined>;
-  }[];
+  /** Each is injected as often as it says. */
+  readonly faults: readonly { readonly times: number; readonly inject: Inject }[];
   /**
    * What else has to hold, in sentences that say that it does not.
    *
    * @param notes what the workers wrote down
    */
   check?(sent: readonly Sent[], notes: Pool): Promise<readonly string[]> | readonly string[];
-  stop(): Promise<void>;
 }
 
-export interface CampaignPlan {
+export interface TopologyPlan {
   readonly mode: Mode;
   /** Between two faults, on average. */
   readonly calmMs: number;
@@ -60,10 +55,13 @@ export interface CampaignPlan {
   readonly crowd?: number;
   /** What was confirmed may be gone with the server that confirmed it. */
   readonly mayLose?: boolean;
-  start(): Promise<Topology>;
+  start(defer: Defer): Promise<Topology>;
 }
 
-const WORKERS = 4;
+export interface TopologyCampaign extends TopologyPlan {
+  /** Its database first, as in `redis cluster, ioredis: kill -9 of a master`. */
+  readonly name: string;
+}
 
 /** A lease longer than a failover takes, as the default is; and what one fault did is over when the next begins. */
 export const REDIS_PLAN = {
@@ -71,135 +69,47 @@ export const REDIS_PLAN = {
   mostMs: 3 * 60_000,
 };
 
-export async function runTopologyCampaign(
-  plan: CampaignPlan,
+export function runTopologyCampaign(
+  { mode, crowd, mayLose = false, ...plan }: TopologyPlan,
   progress: (line: string) => void,
 ): Promise<TopologyFigures> {
-  const began = performance.now();
-  const script = bundle(new URL('../worker.ts', import.meta.url));
-  // Without faults: the ledger of handlers that are not in a transaction, and what the workers note.
-  const effects = await startPostgres(['fsync=off']);
-  const pool = new Pool({ connectionString: effects.url, max: 4 }).on('error', () => {});
-  try {
-    for (const table of [LEDGER, RUNS, CONFIRMED]) await pool.query(table);
-    const topology = await plan.start();
-    try {
-      const figures = await underLoad({ plan, topology, pool, script, effects: effects.url }, progress);
-      return { ...figures, seconds: Math.round((performance.now() - began) / 1_000) };
-    } finally {
-      await topology.stop();
-    }
-  } finally {
-    await pool.end();
-    await effects.stop();
-    rmSync(dirname(script), { recursive: true, force: true });
-  }
-}
-
-interface Running {
-  readonly plan: CampaignPlan;
-  readonly topology: Topology;
-  readonly pool: Pool;
-  readonly script: string;
-  readonly effects: string;
-}
-
-async function underLoad(
-  { plan, topology, pool, script, effects }: Running,
-  progress: (line: string) => void,
-): Promise<Omit<TopologyFigures, 'seconds'>> {
-  const { mode, crowd, mayLose = false, leaseMs = LEASE_MS, concurrency = 16, fewestCopies } = plan;
-  const { store, storeUrl = effects } = topology;
-  const transactional = isTransactional(mode);
-  const workers = await Workers.start(topology.program ?? script, WORKERS, {
-    ...{
-      MODE: mode,
-      LEDGER_URL: effects,
-      LEASE: String(leaseMs),
-      TOPOLOGY: 'yes',
-      MIGRATE: crowd ? 'yes' : '',
-    },
-    ...(typeof store === 'number'
-      ? { STORE_PORT: String(store), RUNS: 'yes' }
-      : { REDIS_CLIENT: store.client, REDIS_PORTS: JSON.stringify(store.ports) }),
-  });
-  const sender = new Sender(workers.port, crowd ? 3 : 2, crowd ? 3 : fewestCopies);
-  let last: readonly LedgerRow[] = [];
-  const ledger = async () => {
-    const rows = await readLedgerAt(transactional ? storeUrl : effects);
-    last = rows;
-    return rows;
-  };
-  let faults: readonly InjectedFault[] = [];
-  let undone = 0;
-  try {
-    const history = await recordDeliveries({
-      ...{
-        campaign: { mode, transactional, mayLose },
-
-        sender,
-        workers,
-        concurrency,
-        leaseMs,
-        ledger,
+  return runAndJudge(async (defer) => {
+    const program = bundleProgram('./worker.ts', defer);
+    // Without faults: the ledger of handlers that are not in a transaction, and what the workers note.
+    const { postgres: effects, pool } = await startLedger(defer, [LEDGER, RUNS, CONFIRMED]);
+    const topology = await plan.start(defer);
+    const { store, storeUrl = effects.url } = topology;
+    const transactional = isTransactional(mode);
+    const faults = topology.faults.flatMap(({ times, inject }) =>
+      Array.from({ length: times }, () => ({ kind: 'topology', inject })),
+    );
+    const { history, sent, rows, later, ...delivered } = await deliverUnderFaults({
+      ...{ mostMs: 5 * 60_000, ...plan, progress },
+      campaign: { mode, transactional, mayLose },
+      program: topology.program ?? program,
+      env: {
+        ...{ MODE: mode, LEDGER_URL: effects.url, TOPOLOGY: 'yes', MIGRATE: crowd ? 'yes' : '' },
+        LEASE: String(plan.leaseMs ?? LEASE_MS),
+        ...(typeof store === 'number'
+          ? { STORE_PORT: String(store), RUNS: 'yes' }
+          : { REDIS_CLIENT: store.client, REDIS_PORTS: JSON.stringify(store.ports) }),
       },
+      events: crowd ?? 0,
+      ...(crowd && { crowd: true, copies: 3, concurrency: 64 }),
+      faults: crowd ? faults : shuffled(faults),
       ...(typeof store === 'number' && { notes: pool }),
-      load: (isOver) =>
-        crowd ? sender.deliverShuffled(4 * concurrency, crowd) : sender.deliver(concurrency, isOver),
-      inject: async () => {
-        faults = await inject(plan, topology, workers, (done) =>
-          progress(`${done} faults, ${sender.history.length} deliveries`),
-        );
-        return faults;
-      },
-      findings: (sent) => {
-        undone = countUndone(sent, last);
-        return topology.check?.(sent, pool) ?? [];
-      },
+      ledger: () => readLedgerAt(transactional ? storeUrl : effects.url),
+      findings: (all) => topology.check?.(all, pool) ?? [],
     });
-    const { attempts: _, ...verdict } = checkHistory(history);
-    const forgotten = transactional ? undone : await countForgotten(pool, last);
-    return {
-      ...verdict,
-      history,
-      faults: faults.length,
-      forgotten,
-      ...measureOutage(sender.history, faults),
-    };
-  } finally {
-    await workers.close();
-  }
+    const forgotten = transactional
+      ? countUndone(sent, rows)
+      : await countForgotten(pool, [...rows, ...later]);
+    return { history, forgotten, ...measureOutage(sent, delivered.faults) };
+  });
 }
 
-async function inject(
-  { calmMs, crowd, mostMs = 5 * 60_000 }: CampaignPlan,
-  topology: Topology,
-  workers: Workers,
-  progress: (done: number) => void,
-): Promise<InjectedFault[]> {
-  const end = performance.now() + mostMs;
-  const faults: InjectedFault[] = [];
-  const all = topology.faults.flatMap((one) => Array<(typeof topology.faults)[number]>(one.times).fill(one));
-  for (const fault of crowd ? all : shuffled(all)) {
-    await pause(calmMs * (0.5 + Math.random()));
-    if (performance.now() > end) break;
-    const from = Date.now();
-    const worker = await fault.inject(workers);
-    faults.push({ kind: 'topology', ...(worker !== undefined && { worker }), from, until: Date.now() });
-    progress(faults.length);
-  }
-  await pause(calmMs);
-  return faults;
-}
-
-export async function killWorker(workers: Workers): Promise<number | undefined> {
-  const worker = workers.any();
-  if (worker) await workers.end(worker, 'SIGKILL');
-  return worker?.process.pid;
-}
-
-async function readLedgerAt(connectionString: string): Promise<LedgerRow[]> {
-  const pool = new Pool({ connectionString, max: 1 }).on('error', () => {});
+async function readLedgerAt(url: string): Promise<LedgerRow[]> {
+  const pool = quietPool(url);
   return readLedger(pool).finally(() => pool.end());
 }
 

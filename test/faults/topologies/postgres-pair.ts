@@ -5,163 +5,125 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Pool } from 'pg';
 import { type Service, startPostgres } from '../../setup/services.js';
-import { type FaultyProxy, startProxy } from '../faulty-proxy.js';
+import type { Defer } from '../environment.js';
+import { startProxy } from '../faulty-proxy.js';
+import { until } from './redis-node.js';
 
-const POLL_MS = 20;
-/** More than any step of a switch-over takes here; a campaign fails then. */
-const MOST_MS = 60_000;
 /** How long a demoted primary keeps its connections before the replica is promoted, and after. */
 const DEMOTED_MS = 2_000;
 
-export class PostgresPair {
-  /** Where clients connect. */
-  readonly front: FaultyProxy;
-  /** From the replica to the primary. */
-  readonly #link: FaultyProxy;
-  readonly #settings: readonly string[];
-  readonly #synchronous: boolean;
-  #primary: Service;
-  #replica: Service;
-
-  private constructor(
-    servers: { readonly primary: Service; readonly replica: Service },
-    network: { readonly front: FaultyProxy; readonly link: FaultyProxy },
-    options: { readonly settings: readonly string[]; readonly synchronous: boolean },
-  ) {
-    this.#primary = servers.primary;
-    this.#replica = servers.replica;
-    this.front = network.front;
-    this.#link = network.link;
-    this.#settings = options.settings;
-    this.#synchronous = options.synchronous;
-  }
-
-  static async start(synchronous: boolean): Promise<PostgresPair> {
-    const link = await startProxy(0);
-    const front = await startProxy(0);
-    const settings = [
-      'fsync=off',
-      'wal_keep_size=512MB',
-      'wal_retrieve_retry_interval=200ms',
-      'wal_receiver_status_interval=1s',
-      // Of whichever server is the replica.
-      `primary_conninfo=host=127.0.0.1 port=${link.port} user=postgres application_name=replica`,
-      ...(synchronous ? ['synchronous_standby_names=replica'] : []),
-    ];
-    const primary = await startPostgres(settings);
+export async function startPostgresPair(synchronous: boolean, defer: Defer) {
+  /** Where clients connect, and from the replica to the primary. */
+  const [front, link] = [await startProxy(0), await startProxy(0)];
+  defer(() => Promise.all([front.close(), link.close()]));
+  const settings = [
+    'fsync=off',
+    'wal_keep_size=512MB',
+    'wal_retrieve_retry_interval=200ms',
+    'wal_receiver_status_interval=1s',
+    // Of whichever server is the replica.
+    `primary_conninfo=host=127.0.0.1 port=${link.port} user=postgres application_name=replica`,
+    ...(synchronous ? ['synchronous_standby_names=replica'] : []),
+  ];
+  let primary = await startPostgres(settings);
+  defer(() => primary.stop());
+  const leadToPrimary = () => {
     link.target(primary.port);
     front.target(primary.port);
-    const replica = await copyOf(primary, settings);
-    const pair = new PostgresPair({ primary, replica }, { front, link }, { settings, synchronous });
-    await pair.#streaming();
-    return pair;
-  }
+  };
+  leadToPrimary();
+  let replica = await copyOf(primary, settings);
+  defer(() => replica.stop());
 
-  get url(): string {
-    return `postgres://postgres@127.0.0.1:${this.front.port}/postgres`;
-  }
-
-  async stop(): Promise<void> {
-    await Promise.all([this.#primary.stop(), this.#replica.stop()]);
-    await Promise.all([this.front.close(), this.#link.close()]);
-  }
-
-  /** Planned: the primary sends all it has to the replica, and ends. It comes back as the replica. */
-  async switchOver(): Promise<void> {
-    const old = this.#primary;
-    await halt(old);
-    this.front.set('cut');
-    await this.#promote();
-    this.front.set('open');
-    await this.#follow(old);
-  }
-
-  /** @param behindMs for how long the replica got nothing more before the primary was lost for good */
-  async killPrimary(behindMs: number): Promise<void> {
-    const old = this.#primary;
-    this.#link.set('black hole');
-    await pause(behindMs);
-    await old.kill();
-    this.front.set('cut');
-    this.#link.set('cut');
-    await this.#promote();
-    this.#link.set('open');
-    this.front.set('open');
-    freeSharedMemory(old);
-    await old.stop();
-    await this.#replace();
-  }
-
-  /**
-   * The primary becomes read-only and goes on, with its connections, when the replica has all of it and takes over.
-   *
-   * @param meanwhile while no server takes writes
-   */
-  async demotePrimary(meanwhile: () => Promise<void>): Promise<void> {
-    const old = this.#primary;
-    const admin = adminOf(old, 'default_transaction_read_only=off');
-    try {
-      await admin.query('ALTER SYSTEM SET default_transaction_read_only = on');
-      await admin.query('SELECT pg_reload_conf()');
-      await until('no transaction writes any more', async () => (await writers(admin)) === 0);
-      await meanwhile();
-      await until('the replica has everything', async () => (await behind(admin)) === 0);
-      await this.#promote();
-      await pause(DEMOTED_MS);
-    } finally {
-      await admin.end();
-    }
-    // It has written a checkpoint since, which the new primary does not have: it cannot follow.
-    await old.stop();
-    await this.#replace();
-  }
-
-  /** The replica becomes the primary, and new connections lead to it. */
-  async #promote(): Promise<void> {
-    const admin = adminOf(this.#replica);
-    try {
-      const { rows } = await admin.query('SELECT pg_promote(true, 60) AS promoted');
-      if (rows[0].promoted !== true) throw new Error('The replica was not promoted.');
-    } finally {
-      await admin.end();
-    }
-    [this.#primary, this.#replica] = [this.#replica, this.#primary];
-    this.#link.target(this.#primary.port);
-    this.front.target(this.#primary.port);
-  }
-
-  async #replace(): Promise<void> {
-    this.#replica = await copyOf(this.#primary, this.#settings);
-    await this.#streaming();
-  }
-
-  async #follow(old: Service): Promise<void> {
-    write(join(old.dir, 'data'), 'standby.signal', '');
-    this.#link.set('open');
-    await old.start();
-    await this.#streaming();
-  }
-
-  async #streaming(): Promise<void> {
-    const admin = adminOf(this.#primary);
-    const wanted = this.#synchronous ? 'streaming sync' : 'streaming async';
-    try {
+  const streaming = () =>
+    asAdmin(primary, [], async (admin) => {
+      const wanted = synchronous ? 'streaming sync' : 'streaming async';
+      const query = `SELECT state || ' ' || sync_state AS is FROM pg_stat_replication`;
       await until('the replica follows', async () => {
-        const { rows } = await admin.query(
-          `SELECT state || ' ' || sync_state AS is FROM pg_stat_replication`,
-        );
+        const { rows } = await admin.query(query);
         return rows.length === 1 && rows[0].is === wanted;
       });
-    } finally {
-      await admin.end();
-    }
-  }
+    });
+  /** The replica becomes the primary, and new connections lead to it. */
+  const promote = async () => {
+    await asAdmin(replica, [], async (admin) => {
+      const { rows } = await admin.query('SELECT pg_promote(true, 60) AS promoted');
+      if (rows[0].promoted !== true) throw new Error('The replica was not promoted.');
+    });
+    [primary, replica] = [replica, primary];
+    leadToPrimary();
+  };
+  const replaceReplica = async () => {
+    replica = await copyOf(primary, settings);
+    await streaming();
+  };
+
+  await streaming();
+  return {
+    port: front.port,
+    url: `postgres://postgres@127.0.0.1:${front.port}/postgres`,
+
+    /** Planned: the primary sends all it has to the replica, and ends. It comes back as the replica. */
+    async switchOver(): Promise<void> {
+      const old = primary;
+      await halt(old);
+      front.set('cut');
+      await promote();
+      front.set('open');
+      write(join(old.dir, 'data'), 'standby.signal', '');
+      link.set('open');
+      await old.start();
+      await streaming();
+    },
+
+    /** @param behindMs for how long the replica got nothing more before the primary was lost for good */
+    async killPrimary(behindMs: number): Promise<void> {
+      const old = primary;
+      link.set('black hole');
+      await pause(behindMs);
+      await old.kill();
+      front.set('cut');
+      link.set('cut');
+      await promote();
+      link.set('open');
+      front.set('open');
+      freeSharedMemory(old);
+      await old.stop();
+      await replaceReplica();
+    },
+
+    /**
+     * The primary becomes read-only and goes on, with its connections, when the replica has all of it and takes over.
+     *
+     * @param meanwhile while no server takes writes
+     */
+    async demotePrimary(meanwhile: () => Promise<void>): Promise<void> {
+      const old = primary;
+      await asAdmin(old, ['default_transaction_read_only=off'], async (admin) => {
+        await admin.query('ALTER SYSTEM SET default_transaction_read_only = on');
+        await admin.query('SELECT pg_reload_conf()');
+        await until('no transaction writes any more', async () => (await writers(admin)) === 0);
+        await meanwhile();
+        await until('the replica has everything', async () => (await behind(admin)) === 0);
+        await promote();
+        await pause(DEMOTED_MS);
+      });
+      // It has written a checkpoint since, which the new primary does not have: it cannot follow.
+      await old.stop();
+      await replaceReplica();
+    },
+  };
 }
 
-/** Never waits for a replica. */
-function adminOf({ url }: Service, ...settings: readonly string[]): Pool {
+/** On a connection that never waits for a replica. */
+async function asAdmin<Found>(
+  { url }: Service,
+  settings: readonly string[],
+  work: (admin: Pool) => Promise<Found>,
+): Promise<Found> {
   const options = ['synchronous_commit=local', ...settings].map((setting) => `-c ${setting}`).join(' ');
-  return new Pool({ connectionString: url, max: 1, options }).on('error', () => {});
+  const admin = new Pool({ connectionString: url, max: 1, options }).on('error', () => {});
+  return work(admin).finally(() => admin.end());
 }
 
 async function writers(admin: Pool): Promise<number> {
@@ -180,10 +142,9 @@ async function behind(admin: Pool): Promise<number> {
 }
 
 /** What pg_basebackup does, which the binaries of npm do not have. */
-async function copyOf(primary: Service, settings: readonly string[]): Promise<Service> {
-  const admin = adminOf(primary);
-  try {
-    return await startPostgres(settings, async (data) => {
+function copyOf(primary: Service, settings: readonly string[]): Promise<Service> {
+  return asAdmin(primary, [], (admin) =>
+    startPostgres(settings, async (data) => {
       // It begins and ends in one session.
       await admin.query(`SELECT pg_backup_start('replica', true)`);
       // Files that vanish meanwhile are in the log that the replica gets.
@@ -194,10 +155,8 @@ async function copyOf(primary: Service, settings: readonly string[]): Promise<Se
         rmSync(join(data, 'pg_wal', file), { recursive: true });
       write(data, 'backup_label', rows[0].labelfile);
       write(data, 'standby.signal', '');
-    });
-  } finally {
-    await admin.end();
-  }
+    }),
+  );
 }
 
 /** A file of the server's own user. */
@@ -232,12 +191,4 @@ function freeSharedMemory({ dir }: Service): void {
   try {
     execFileSync('ipcrm', ['-m', id], { stdio: 'ignore' });
   } catch {}
-}
-
-async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
-  const end = performance.now() + MOST_MS;
-  while (!(await isSo())) {
-    if (performance.now() > end) throw new Error(`Waited ${MOST_MS} ms until ${what}.`);
-    await pause(POLL_MS);
-  }
 }

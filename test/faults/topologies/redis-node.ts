@@ -2,44 +2,36 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { type Service, startRedis } from '../../setup/services.js';
+import type { Defer } from '../environment.js';
 
 const POLL_MS = 20;
 /** More than any failover here needs; a campaign fails then. */
 const MOST_MS = 60_000;
 
-export class RedisNode {
+export interface RedisNode {
+  readonly port: number;
   readonly server: Service;
-  readonly #admin: Redis;
-
-  private constructor(server: Service) {
-    this.server = server;
-    this.#admin = new Redis({ port: server.port, host: '127.0.0.1', retryStrategy: () => 50 });
-    this.#admin.on('error', () => {});
-  }
-
-  static async start(settings: readonly string[]): Promise<RedisNode> {
-    return new RedisNode(await startRedis(settings));
-  }
-
-  get port(): number {
-    return this.server.port;
-  }
-
-  command(name: string, ...args: string[]): Promise<unknown> {
-    return this.#admin.call(name, ...args);
-  }
-
+  command(name: string, ...args: string[]): Promise<unknown>;
   /** The port of its master, once it has a copy of that; its own when it is a master. */
-  async masterPort(): Promise<number | undefined> {
-    const [role, , port, link] = await this.#admin.role();
-    if (role === 'master') return this.port;
-    return link === 'connected' ? Number(port) : undefined;
-  }
+  masterPort(): Promise<number | undefined>;
+}
 
-  async stop(): Promise<void> {
-    this.#admin.disconnect();
-    await this.server.stop();
-  }
+export async function startNode(settings: readonly string[], defer: Defer): Promise<RedisNode> {
+  const server = await startRedis(settings);
+  defer(() => server.stop());
+  const { port } = server;
+  const admin = new Redis({ port, host: '127.0.0.1', retryStrategy: () => 50 }).on('error', () => {});
+  defer(() => admin.disconnect());
+  return {
+    port,
+    server,
+    command: (name, ...args) => admin.call(name, ...args),
+    masterPort: async () => {
+      const [role, , masterPort, link] = await admin.role();
+      if (role === 'master') return port;
+      return link === 'connected' ? Number(masterPort) : undefined;
+    },
+  };
 }
 
 export async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {

@@ -3,15 +3,12 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Redis } from 'ioredis';
-import { Pool } from 'pg';
-import { bundle } from '../../setup/bundle.js';
-import { startPostgres, startRedis } from '../../setup/services.js';
+import type { Pool } from 'pg';
+import { bundleProgram, type Defer, startLedger, startOwnRedis } from '../environment.js';
 import { count } from '../history.js';
 import { LEDGER, type Mode } from '../merchant.js';
-import type { TopologyCampaign } from '../topologies.js';
 import type { Workers } from '../workers.js';
-import { killWorker, runTopologyCampaign, type Topology } from './campaign.js';
-import { countConflicts } from './witness.js';
+import type { Topology, TopologyCampaign } from './campaign.js';
 
 /**
  * The last commit of 0.1.0: its fingerprints are SHA-256 in 64 digits, it has no plain insert before a claim, and its
@@ -24,28 +21,19 @@ const KILLS = 20;
 
 type Version = 'old' | 'new';
 
-interface Programs extends Record<Version, string> {
-  remove(): void;
-}
-
-const WORKER = new URL('../worker.ts', import.meta.url);
-
 /** The worker of the campaign with the source of either version. */
-function bundleBoth(): Programs {
-  const now = bundle(WORKER);
+function bundleBoth(defer: Defer): Record<Version, string> {
+  const now = bundleProgram('./worker.ts', defer);
   const source = mkdtempSync(join(dirname(dirname(now)), 'old-'));
+  defer(() => rmSync(source, { recursive: true, force: true }));
   const archive = execFileSync('git', ['archive', OLD, 'src'], { maxBuffer: 64 * 2 ** 20 });
   execFileSync('tar', ['-x', '-C', source], { input: archive });
-  const old = bundle(WORKER, {
+  const old = bundleProgram('./worker.ts', defer, {
     'payment-webhooks/stores/postgres': join(source, 'src/stores/postgres.ts'),
     'payment-webhooks/stores/redis': join(source, 'src/stores/redis.ts'),
     'payment-webhooks': join(source, 'src/index.ts'),
   });
-  const remove = () => {
-    for (const folder of [dirname(now), dirname(old), source])
-      rmSync(folder, { recursive: true, force: true });
-  };
-  return { old, new: now, remove };
+  return { old, new: now };
 }
 
 interface RunningStore {
@@ -53,71 +41,55 @@ interface RunningStore {
   readonly url: string;
   /** Lengths of the fingerprints that it has. */
   fingerprints(): Promise<readonly number[]>;
-  stop(): Promise<void>;
 }
 
-async function startPostgresStore(): Promise<RunningStore> {
-  const postgres = await startPostgres(['fsync=off']);
-  const pool = new Pool({ connectionString: postgres.url, max: 1 }).on('error', () => {});
-  await pool.query(LEDGER);
+async function startPostgresStore(defer: Defer): Promise<RunningStore> {
+  const { postgres, pool } = await startLedger(defer, [LEDGER]);
+  const query = 'SELECT DISTINCT length(fingerprint) AS digits FROM webhook_event ORDER BY 1';
   return {
-    port: postgres.port,
-    url: postgres.url,
-    fingerprints: async () => {
-      const { rows } = await pool.query(
-        'SELECT DISTINCT length(fingerprint) AS digits FROM webhook_event ORDER BY 1',
-      );
-      return rows.map(({ digits }) => digits);
-    },
-    stop: async () => {
-      await pool.end();
-      await postgres.stop();
-    },
+    ...postgres,
+    fingerprints: async () => (await pool.query(query)).rows.map(({ digits }) => digits),
   };
 }
 
-async function startRedisStore(): Promise<RunningStore> {
-  const redis = await startRedis();
+async function startRedisStore(defer: Defer): Promise<RunningStore> {
+  const redis = await startOwnRedis(defer);
   const client = new Redis(redis.url).on('error', () => {});
+  defer(() => client.disconnect());
   return {
-    port: redis.port,
-    url: redis.url,
+    ...redis,
     fingerprints: async () => {
       const keys = await client.keys('webhook:*');
       const all = await Promise.all(keys.map((key) => client.hget(key, 'fingerprint')));
       return [...new Set(all.map((text) => text?.length ?? 0))].sort((a, b) => a - b);
     },
-    stop: async () => {
-      client.disconnect();
-      await redis.stop();
-    },
   };
 }
 
-async function start(mode: Mode, first: Version): Promise<Topology> {
-  const programs = bundleBoth();
-  const store = await (mode === 'redis' ? startRedisStore() : startPostgresStore());
-  const second = first === 'old' ? 'new' : 'old';
+async function start(mode: Mode, first: Version, defer: Defer): Promise<Topology> {
+  const programs = bundleBoth(defer);
+  const store = await (mode === 'redis' ? startRedisStore(defer) : startPostgresStore(defer));
   let next: () => Version = () => first;
   const deploy = (version: Version) => ({
     times: WORKERS,
+    // In the order in which they started, so that each gets its turn.
     inject: (workers: Workers) => {
       next = () => version;
-      return replaceOldest(workers);
+      return workers.endOldest('SIGTERM');
     },
   });
   const kill = {
     times: KILLS,
     inject: (workers: Workers) => {
       next = () => (Math.random() < 0.5 ? 'old' : 'new');
-      return killWorker(workers);
+      return workers.endAny('SIGKILL');
     },
   };
   return {
     store: store.port,
     storeUrl: store.url,
     program: () => programs[next()],
-    faults: [deploy(second), kill, deploy(first)],
+    faults: [deploy(first === 'old' ? 'new' : 'old'), kill, deploy(first)],
     check: async (_sent, notes) => [
       ...((await store.fingerprints()).join() === '12,64'
         ? []
@@ -127,39 +99,27 @@ async function start(mode: Mode, first: Version): Promise<Topology> {
         'duplicates were taken for other bytes by the new version',
       ),
     ],
-    stop: async () => {
-      await store.stop();
-      programs.remove();
-    },
   };
 }
 
-/** In the order in which they started, so that each gets its turn. */
-async function replaceOldest(workers: Workers): Promise<number | undefined> {
-  const worker = workers.oldest();
-  if (worker) await workers.end(worker, 'SIGTERM');
-  return worker?.process.pid;
+/** Duplicates that this program took for other bytes. */
+async function countConflicts(notes: Pool, program: string): Promise<number> {
+  const { rows } = await notes.query('SELECT 1 FROM conflict WHERE program = $1', [program]);
+  return rows.length;
 }
 
-const MODES = {
-  postgres: { words: 'postgres, rolling deploy', promise: 'at least once, deduplicated' },
-  transactional: {
-    words: 'postgres, rolling deploy, transactional',
-    promise: 'exactly once in the transaction',
-  },
-  redis: { words: 'redis, rolling deploy', promise: 'at least once, deduplicated' },
+const NAMES = {
+  postgres: 'postgres, rolling deploy',
+  transactional: 'postgres, rolling deploy, transactional',
+  redis: 'redis, rolling deploy',
 } as const;
-
-function campaign(mode: keyof typeof MODES, first: Version): TopologyCampaign {
-  const { words, promise } = MODES[mode];
-  return {
-    name: `${words}: ${first === 'old' ? '0.1 to this, and back' : 'this to 0.1, and back'}`,
-    promise,
-    run: (progress) =>
-      runTopologyCampaign({ mode, calmMs: 400, crowd: EVENTS, start: () => start(mode, first) }, progress),
-  };
-}
 
 export const ROLLING_DEPLOY: readonly TopologyCampaign[] = (
   ['postgres', 'transactional', 'redis'] as const
-).flatMap((mode) => [campaign(mode, 'old'), campaign(mode, 'new')]);
+).flatMap((mode) =>
+  (['old', 'new'] as const).map((first) => ({
+    name: `${NAMES[mode]}: ${first === 'old' ? '0.1 to this, and back' : 'this to 0.1, and back'}`,
+    ...{ mode, calmMs: 400, crowd: EVENTS },
+    start: (defer) => start(mode, first, defer),
+  })),
+);

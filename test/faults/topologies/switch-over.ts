@@ -2,12 +2,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { postgresStore } from 'payment-webhooks/stores/postgres';
 import { Pool } from 'pg';
+import { quietPool } from '../../setup/quiet-pool.js';
+import type { Defer } from '../environment.js';
 import { count } from '../history.js';
-import { LEDGER, type Mode } from '../merchant.js';
+import { LEDGER } from '../merchant.js';
 import type { Sent } from '../sender.js';
-import type { TopologyCampaign } from '../topologies.js';
-import { runTopologyCampaign, type Topology } from './campaign.js';
-import { PostgresPair } from './postgres-pair.js';
+import type { Topology, TopologyCampaign } from './campaign.js';
+import { startPostgresPair } from './postgres-pair.js';
 
 const FAULTS = 8;
 /** Between two faults; longer than it takes to be calm again. */
@@ -20,55 +21,43 @@ const EDGE_MS = 900;
 type FaultName = 'planned' | 'kill -9 of the primary' | 'primary left read-only';
 
 /** While no server takes writes: the store says so, and nothing is answered 2xx. */
-class ReadOnlyTimes {
-  readonly #times: { readonly from: number; readonly until: number }[] = [];
-  readonly #wrong: string[] = [];
-  readonly #pool: Pool;
-
-  constructor(url: string) {
-    this.#pool = new Pool({ connectionString: url, max: 1, idleTimeoutMillis: 0 }).on('error', () => {});
-  }
-
-  ping(): Promise<string> {
-    const pinged = postgresStore({ pool: this.#pool }).ping();
-    return pinged.then(
-      () => 'writable',
-      (error: Error) => (error.message.includes('is read-only') ? 'read-only' : error.message),
-    );
-  }
-
-  async expect(wanted: string): Promise<void> {
-    const answer = await this.ping();
-    if (answer !== wanted) this.#wrong.push(`a ping said ${answer}, and the server is ${wanted}`);
-  }
-
-  async begin(): Promise<void> {
-    const from = Date.now();
-    await this.expect('read-only');
-    await pause(READ_ONLY_MS);
-    await this.expect('read-only');
-    this.#times.push({ from, until: Date.now() });
-  }
-
-  violations(sent: readonly Sent[]): string[] {
-    const accepted = sent
-      .flatMap(({ attempts }) => attempts)
-      .filter(({ status }) => status !== undefined && status < 300);
-    const during = accepted.filter(({ at }) =>
-      this.#times.some(({ from, until }) => from + EDGE_MS < at && at < until - EDGE_MS),
-    );
-    return [...this.#wrong, ...count(during.length, 'answers were 2xx while no server took writes')];
-  }
-
-  stop(): Promise<void> {
-    return this.#pool.end();
-  }
+function watchReadOnlyTimes(url: string, defer: Defer) {
+  const times: { readonly from: number; readonly until: number }[] = [];
+  const wrong: string[] = [];
+  const pool = new Pool({ connectionString: url, max: 1, idleTimeoutMillis: 0 }).on('error', () => {});
+  defer(() => pool.end());
+  const expect = async (wanted: 'writable' | 'read-only') => {
+    const answer = await postgresStore({ pool })
+      .ping()
+      .then(
+        () => 'writable',
+        ({ message }: Error) => (message.includes('is read-only') ? 'read-only' : message),
+      );
+    if (answer !== wanted) wrong.push(`a ping said ${answer}, and the server is ${wanted}`);
+  };
+  return {
+    expect,
+    async begin(): Promise<void> {
+      const from = Date.now();
+      await expect('read-only');
+      await pause(READ_ONLY_MS);
+      await expect('read-only');
+      times.push({ from, until: Date.now() });
+    },
+    violations(sent: readonly Sent[]): string[] {
+      const during = sent
+        .flatMap(({ attempts }) => attempts)
+        .filter(({ status }) => status !== undefined && status < 300)
+        .filter(({ at }) => times.some(({ from, until }) => from + EDGE_MS < at && at < until - EDGE_MS));
+      return [...wrong, ...count(during.length, 'answers were 2xx while no server took writes')];
+    },
+  };
 }
 
-async function start(fault: FaultName, synchronous: boolean): Promise<Topology> {
-  const pair = await PostgresPair.start(synchronous);
-  const times = new ReadOnlyTimes(pair.url);
-  const setUp = new Pool({ connectionString: pair.url, max: 1 }).on('error', () => {});
+async function start(fault: FaultName, synchronous: boolean, defer: Defer): Promise<Topology> {
+  const pair = await startPostgresPair(synchronous, defer);
+  const times = watchReadOnlyTimes(pair.url, defer);
+  const setUp = quietPool(pair.url);
   await setUp.query(LEDGER);
   await postgresStore({ pool: setUp }).migrate();
   await setUp.end();
@@ -83,22 +72,12 @@ async function start(fault: FaultName, synchronous: boolean): Promise<Topology> 
     },
   };
   return {
-    store: pair.front.port,
+    store: pair.port,
     storeUrl: pair.url,
-    faults: [{ times: FAULTS, inject: async () => void (await inject[fault]()) }],
+    faults: [{ times: FAULTS, inject: inject[fault] }],
     check: (sent) => times.violations(sent),
-    stop: async () => {
-      await times.stop();
-      await pair.stop();
-    },
   };
 }
-
-const MODES = {
-  postgres: { words: '', promise: 'at least once, deduplicated' },
-  transactional: { words: ', transactional', promise: 'exactly once in the transaction' },
-  pipelined: { words: ', pipelined', promise: 'exactly once in the transaction' },
-} as const;
 
 const CAMPAIGNS: readonly (readonly [FaultName, boolean])[] = [
   ['planned', false],
@@ -110,19 +89,12 @@ const CAMPAIGNS: readonly (readonly [FaultName, boolean])[] = [
 
 export const SWITCH_OVER: readonly TopologyCampaign[] = (
   ['postgres', 'transactional', 'pipelined'] as const
-).flatMap((mode: Mode & keyof typeof MODES) =>
+).flatMap((mode) =>
   CAMPAIGNS.map(([fault, synchronous]) => ({
-    name: `postgres, ${synchronous ? 'synchronous' : 'asynchronous'} replica${MODES[mode].words}: ${fault}`,
-    promise: MODES[mode].promise,
-    run: (progress) =>
-      runTopologyCampaign(
-        {
-          mode,
-          calmMs: CALM_MS,
-          mayLose: !synchronous && fault === 'kill -9 of the primary',
-          start: () => start(fault, synchronous),
-        },
-        progress,
-      ),
+    name: `postgres, ${synchronous ? 'synchronous' : 'asynchronous'} replica${mode === 'postgres' ? '' : `, ${mode}`}: ${fault}`,
+    mode,
+    calmMs: CALM_MS,
+    mayLose: !synchronous && fault === 'kill -9 of the primary',
+    start: (defer) => start(fault, synchronous, defer),
   })),
 );

@@ -6,12 +6,6 @@ export const CONFIRMED = `CREATE TABLE IF NOT EXISTS confirmed (
   event_id text NOT NULL, step text NOT NULL, attempt integer NOT NULL);
 CREATE TABLE IF NOT EXISTS conflict (event_id text NOT NULL, program text NOT NULL)`;
 
-/** Duplicates that this program took for other bytes. */
-export async function countConflicts(pool: Pool, program: string): Promise<number> {
-  const { rows } = await pool.query('SELECT 1 FROM conflict WHERE program = $1', [program]);
-  return rows.length;
-}
-
 export interface Confirmed {
   readonly event: string;
   readonly step: 'claim' | 'complete';

@@ -1,0 +1,105 @@
+// Delivers events while faults are injected, then all of them once more, and records what happened.
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import { type CampaignRecord, findingsFrom, type History, recordsFrom } from './history.js';
+import { LEASE_MS, type LedgerRow, readRuns } from './merchant.js';
+import { type Fault, type InjectedFault, injectFault } from './nemesis.js';
+import { attemptsOf, Sender, type Sent } from './sender.js';
+import { startWorkers, type Workers } from './workers.js';
+
+export interface Deliveries {
+  readonly campaign: Pick<CampaignRecord, 'mode' | 'transactional' | 'mayLose'>;
+  /** Of the workers, or which one the next of them runs. */
+  readonly program: string | (() => string);
+  readonly env: NodeJS.ProcessEnv;
+  readonly workers?: number;
+  /** At least; the sender continues until all faults were injected. */
+  readonly events: number;
+  readonly copies?: number;
+  /** Of every other event. */
+  readonly fewestCopies?: number | undefined;
+  /** Whether only so many events are delivered, and their copies in random order; else those of one event at once. */
+  readonly crowd?: boolean;
+  readonly concurrency?: number;
+  readonly leaseMs?: number;
+  readonly faults: readonly Fault[];
+  /** Between two faults, on average. */
+  readonly calmMs?: number;
+  /** After that no fault is injected. */
+  readonly mostMs?: number;
+  /** Where the workers note their runs, if they do. */
+  readonly notes?: Pool;
+  /** Delivers events of its own, before all others. */
+  readonly drive?: ((sender: Sender, workers: Workers) => Promise<void>) | undefined;
+  ledger(): Promise<readonly LedgerRow[]>;
+  /** What else has to hold, in sentences that say that it does not. */
+  findings?(sent: readonly Sent[]): Promise<readonly string[]> | readonly string[];
+  progress(line: string): void;
+}
+
+export interface Delivered {
+  readonly history: History;
+  /** As in the history, without what was delivered once more. */
+  readonly sent: readonly Sent[];
+  readonly rows: readonly LedgerRow[];
+  readonly faults: readonly InjectedFault[];
+  /** What was written to the ledger when all was delivered once more. */
+  readonly later: readonly LedgerRow[];
+}
+
+export async function deliverUnderFaults(run: Deliveries): Promise<Delivered> {
+  const { campaign, events, notes, concurrency = 16, leaseMs = LEASE_MS } = run;
+  const workers = await startWorkers(run.program, run.workers ?? 4, run.env);
+  const sender = new Sender(workers.port, run.copies ?? 2, run.fewestCopies);
+  try {
+    await run.drive?.(sender, workers);
+    let isOver = false;
+    const load = run.crowd
+      ? sender.deliverShuffled(concurrency, events)
+      : sender.deliver(concurrency, (sent) => isOver && sent >= events);
+    const faults = await injectAll(run, sender, workers);
+    isOver = true;
+    sender.calm = true;
+    // The claims of the last killed workers keep their leases for as long.
+    const calmSince = Date.now() + leaseMs;
+    await load;
+    const sent = sender.history;
+    const rows = await run.ledger();
+    const findings = [...((await run.findings?.(sent)) ?? []), ...workers.unexplained];
+    const runs = notes ? await readRuns(notes) : [];
+    const replayed = await sender.replay(concurrency);
+    const known = new Set(rows.map((row) => JSON.stringify(row)));
+    const later = (await run.ledger()).filter((row) => !known.has(JSON.stringify(row)));
+    const records = [
+      ...attemptsOf(sent),
+      ...attemptsOf(replayed, true),
+      ...recordsFrom('row', [...rows, ...later.map((row) => ({ ...row, replay: true }))]),
+      ...recordsFrom('run', runs),
+      ...recordsFrom('fault', faults),
+      ...recordsFrom('late', workers.late),
+      ...findingsFrom(findings),
+    ];
+    const about = { ...campaign, calmSince, runs: notes !== undefined };
+    const history: History = { campaign: { type: 'campaign', campaign: 'deliveries', ...about }, records };
+    return { history, sent, rows, later, faults };
+  } finally {
+    await workers.close();
+  }
+}
+
+async function injectAll(
+  { faults, calmMs = 90, mostMs = Number.POSITIVE_INFINITY, progress }: Deliveries,
+  sender: Sender,
+  workers: Workers,
+): Promise<InjectedFault[]> {
+  const end = performance.now() + mostMs;
+  const injected: InjectedFault[] = [];
+  for (const fault of faults) {
+    await pause(calmMs * (0.5 + Math.random()));
+    if (performance.now() > end) break;
+    injected.push(await injectFault(fault, workers));
+    progress(`${injected.length} of ${faults.length} faults, ${sender.history.length} deliveries`);
+  }
+  await pause(calmMs);
+  return injected;
+}
