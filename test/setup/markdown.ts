@@ -59,9 +59,3 @@ export function fileIn(page: string, file: string): string {
   if (!block) throw new Error(`${page} has no block that begins with // ${file}.`);
   return block.text;
 }
-
-/** The text below a heading of the second level, up to the next. */
-export function sectionOf(page: string, heading: string): string {
-  const [, section = ''] = readFileSync(page, 'utf8').split(`\n## ${heading}\n`);
-  return section.split('\n## ')[0] ?? '';
-}
