@@ -61,6 +61,7 @@ const events = {
   'payout.sent': z.object({ amount: z.string().transform(Number) }),
 };
 type Events = typeof events;
+type Paid = TransactionPaid['payload'];
 
 // fetch: a function of its own, as each server that speaks fetch wants it.
 const { fetch: handle } = receiver();
@@ -69,13 +70,10 @@ const forBun: { fetch(this: object, request: Request, server: object): Promise<R
   fetch: handle,
 };
 const forDeno: (request: Request, info: { remoteAddr: object }) => Promise<Response> = handle;
-const forWorkers: {
-  fetch(
-    request: Request,
-    env: { KEY: string },
-    ctx: { waitUntil(promise: Promise<unknown>): void },
-  ): Promise<Response>;
-} = { fetch: handle };
+type WorkerContext = { waitUntil(promise: Promise<unknown>): void };
+const forWorkers: { fetch(request: Request, env: { KEY: string }, ctx: WorkerContext): Promise<Response> } = {
+  fetch: handle,
+};
 const forNext: (request: Request, context: { params: Promise<{ id: string }> }) => Promise<Response> = handle;
 void [forBun, forDeno, forWorkers, forNext];
 // @ts-expect-error: a request of Node has no body to read as fetch does
@@ -89,19 +87,19 @@ same<WebhookEvent, TransactionPaid>(true);
 same<EventOf<'transaction.paid'>, TransactionPaid>(true);
 same<EventOf<'payout.sent', Events>['payload'], { amount: number }>(true);
 same<TransactionPaid['event_name'], 'transaction.paid'>(true);
-same<TransactionPaid['payload']['transaction']['status'], number>(true);
-same<TransactionPaid['payload']['transaction']['amount'], string>(true);
-same<TransactionPaid['payload']['transaction']['order_id'], string>(true);
-same<TransactionPaid['payload']['transaction']['currency'], string>(true);
-same<TransactionPaid['payload']['transaction']['id'], string>(true);
+same<Paid['transaction']['status'], number>(true);
+same<Paid['transaction']['amount'], string>(true);
+same<Paid['transaction']['order_id'], string>(true);
+same<Paid['transaction']['currency'], string>(true);
+same<Paid['transaction']['id'], string>(true);
 
 // Everything else may be null or absent, and is checked before it is used.
 
-same<TransactionPaid['payload']['transaction']['base_amount'], string | null | undefined>(true);
-same<TransactionPaid['payload']['transaction']['created_at'], string | null | undefined>(true);
-same<NonNullable<TransactionPaid['payload']['customer']>['id'], string | null | undefined>(true);
-same<NonNullable<TransactionPaid['payload']['customer']>['email'], string | null | undefined>(true);
-export function optionalParts({ token, customer, metadata, payment_method }: TransactionPaid['payload']) {
+same<Paid['transaction']['base_amount'], string | null | undefined>(true);
+same<Paid['transaction']['created_at'], string | null | undefined>(true);
+same<NonNullable<Paid['customer']>['id'], string | null | undefined>(true);
+same<NonNullable<Paid['customer']>['email'], string | null | undefined>(true);
+export function optionalParts({ token, customer, metadata, payment_method }: Paid) {
   const secure = payment_method?.card?.is_3d_secure;
   same<typeof secure, boolean | null | undefined>(true);
   // @ts-expect-error: the customer may be null or absent
@@ -113,10 +111,10 @@ export function optionalParts({ token, customer, metadata, payment_method }: Tra
   return [token?.id, customer?.name, metadata?.type, payment_method?.name];
 }
 // An object with no more than what is required is a payload.
-export const least: TransactionPaid['payload'] = {
+export const least: Paid = {
   transaction: { id: 't', order_id: 'o', status: 1, amount: '1.00', currency: 'EUR' },
 };
-export const most: TransactionPaid['payload'] = { ...least, customer: undefined, metadata: null };
+export const most: Paid = { ...least, customer: undefined, metadata: null };
 
 // @ts-expect-error: a name that is not declared
 export type Undeclared = EventOf<'refund.succeeded'>;
@@ -233,32 +231,19 @@ receiver({ handlers: { 'transaction.paid': 'save' } });
 
 // A built-in event whose schema is replaced.
 
-receiver({ events: { 'transaction.paid': z.object({ only: z.string() }) } }).on(
-  'transaction.paid',
-  (event) => {
-    same<typeof event.payload, { only: string }>(true);
-  },
-);
+const replaced = { 'transaction.paid': z.object({ only: z.string() }) };
+receiver({ events: replaced }).on('transaction.paid', (event) => {
+  same<typeof event.payload, { only: string }>(true);
+});
 
 // Options: usable without type arguments, and every one may be left out or undefined.
 
-const options: ReceiverOptions = {
-  privateKey: 'pri_x',
-  sandbox: 'only',
-  lease: 1_000,
-  limit: '1mb',
-  logger: false,
-};
+const options: ReceiverOptions = { privateKey: 'pri_x', sandbox: 'only', lease: 1_000, logger: false };
 receiver(options).on('transaction.paid', (event) => same<typeof event, TransactionPaid>(true));
 receiver();
 receiver({});
-receiver({
-  privateKey: undefined,
-  handlers: undefined,
-  events: undefined,
-  store: undefined,
-  logger: undefined,
-});
+receiver({ privateKey: undefined, handlers: undefined, events: undefined });
+receiver({ store: undefined, logger: undefined });
 receiver({ privateKey: ['pri_a', 'pri_b'] as const });
 receiver({ privateKey: ({ headers }) => [`pri_${headers.host}`] });
 receiver().on('transaction.paid', () => {}, { serial: (event) => event.payload.transaction.order_id });
@@ -381,12 +366,8 @@ receiver().inFlight = 0;
 
 // Without the middleware.
 
-const built = constructEvent({
-  rawBody: '',
-  signature: undefined,
-  privateKey: ['a', Buffer.from('b')],
-  events,
-});
+const keys = ['a', Buffer.from('b')];
+const built = constructEvent({ rawBody: '', signature: undefined, privateKey: keys, events });
 same<typeof built, WebhookEvent<Events> | UnknownEvent>(true);
 if (isKnown(built)) same<typeof built, WebhookEvent<Events>>(true);
 else same<typeof built, UnknownEvent>(true);
