@@ -230,7 +230,7 @@ export class Rejection {
     this.unproven = more.unproven ?? false;
   }
 
-  /** The same as an error, for `constructEvent()` and jobs. */
+  /** This rejection as an error, for `constructEvent()` and jobs. */
   toError(): WebhookError {
     const { code, hint, issues, cause } = this;
     switch (code) {

@@ -56,7 +56,7 @@ export interface Receiver<
     readonly rawBody: Uint8Array | ArrayBuffer | string;
     readonly headers: HeadersLike;
   }): Promise<Answer>;
-  /** Starts the option `redrive` now. Otherwise the first delivery starts it. */
+  /** Starts `redrive` now. Without this call, the first delivery starts it. */
   start(): void;
   /** Answers new deliveries with 503. Resolves when all others are answered and every handler has settled. */
   close(): Promise<void>;

@@ -24,7 +24,7 @@ export interface DeadLetter {
   readonly issues: readonly Issue[];
   /** The first 12 hexadecimal digits of the SHA-256 of its private key; undefined for tombstones and letters of older versions. */
   readonly keyId?: string | undefined;
-  /** Who discarded it, why, and when. A discarded letter has no bytes and headers any more. */
+  /** Who discarded it, why, and when. A discarded letter no longer has bytes or headers. */
   readonly discarded?: Discarded;
 }
 
@@ -125,11 +125,11 @@ export type ProcessedEvent = Pick<NewDeadLetter, 'key' | 'fingerprint'>;
 export interface DeadLetterStore {
   /**
    * Keeps a letter before it answers. If the store has a letter with the same key and fingerprint, that letter gets the new
-   * `reason`, `code`, `issues`, headers and fields of the private key. It keeps its id, its place and `keptAt`. Its `attempts`
-   * rise by one, or to the given number if that is more.
+   * `reason`, `code`, `issues`, `headers`, `keyIndex`, `keyId` and `signaturePrefix`. It keeps its id, its place and `keptAt`.
+   * Its `attempts` rise by one, or to the given number if that is more.
    *
    * @returns the id that the letter has
-   * @throws if the letter is not kept, which includes a full store: no letter is evicted for another
+   * @throws if the letter is not kept, for example because the store is full: no letter is evicted for another
    */
   keep(letter: NewDeadLetter): string | Promise<string>;
   /** Updates a letter in place. False, and nothing changed, if it is gone. */
@@ -167,7 +167,7 @@ export interface DeadLetterStore {
   readonly database?: object | undefined;
   /** Milliseconds for which a letter is kept. */
   readonly retentionMs?: number | undefined;
-  /** Whether other processes see these letters. The receiver warns of `'process'` in production. */
+  /** Whether other processes see these letters. The receiver warns about `'process'` in production. */
   readonly scope?: 'process' | 'shared';
   /** Frees what the store itself opened. The receiver never calls it: stores can be shared. */
   close?(): Promise<void>;
@@ -199,7 +199,7 @@ export interface DeliveryLetter {
   readonly reason: DeadLetterReason | undefined;
   /** The letter was processed or discarded while it was being replayed. */
   readonly gone: boolean;
-  /** Called under the claim before any handler runs: the journal keeps the event, a replay looks whether its letter is gone. */
+  /** Called under the claim before any handler runs: the journal keeps the event, and a replay checks whether its letter is gone. */
   prepare(claim: GrantedClaim): Promise<StoreFailure | undefined>;
   /** @returns a failure if the event is not kept, so that only its sender has it */
   keep(unprocessed: Unprocessed): Promise<StoreFailure | undefined>;

@@ -61,7 +61,7 @@ export interface IdempotencyStore<Extra extends object = {}> {
   completedWith?(key: string): string | undefined | Promise<string | undefined>;
   /** Changes nothing, and rejects if a claim would fail now. `health()` calls it, so it must be cheap. */
   ping?(): unknown;
-  /** Whether other processes share what this store remembers. The receiver warns of `'process'` in production. */
+  /** Whether other processes share what this store remembers. The receiver warns about `'process'` in production. */
   readonly scope?: 'process' | 'shared';
   /** Milliseconds for which an id is remembered. If dead letters are kept longer, the receiver warns. */
   readonly retentionMs?: number | undefined;

@@ -1,4 +1,4 @@
-// Makes a lock of a claim, for stores that keep locks like events: releasing it deletes the claim.
+// Makes a lock out of a claim, for stores that keep locks like events: releasing it deletes the claim.
 import type { Claim, ClaimRequest, ClaimResult, Lock } from './idempotency-store.js';
 
 /** An answer to a claim whose owner can also forget the event. */

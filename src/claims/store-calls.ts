@@ -12,7 +12,7 @@ const TRIES = 3;
 const EVERY_MS = 700;
 const COMPLETE_MS = 600;
 
-/** Who calls. Failures go to its log, and `abort` tells its handlers that the claim is lost. */
+/** The caller. Failures go to its log, and `abort` tells its handlers that the claim is lost. */
 export interface Claimant {
   readonly log: Logger;
   abort(code: ErrorCode): void;

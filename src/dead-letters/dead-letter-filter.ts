@@ -89,7 +89,7 @@ function namesOf(event: unknown): Pick<DeadLetterQuery, 'eventName' | 'eventName
 
 function sinceOf(since: unknown): Date | undefined {
   if (since === undefined) return undefined;
-  // A number may be a duration or a time, and if read wrongly, a replay would run too many letters.
+  // A number could be a duration or a time, and the wrong guess would replay too many letters.
   const duration = typeof since === 'string' ? parseDuration(since) : undefined;
   const time = since instanceof Date ? since.getTime() : Date.now() - (duration ?? Number.NaN);
   if (!Number.isNaN(time)) return new Date(time);

@@ -83,7 +83,7 @@ export interface DeadLetters {
   discard(id: string, why: Pick<Discarded, 'by' | 'because'>): Promise<boolean>;
 }
 
-/** Retries dead letters from its start until its stop. */
+/** Retries dead letters from `start()` to `stop()`. */
 export interface RedriveTimer {
   /** A second call changes nothing. */
   start(): void;

@@ -82,8 +82,8 @@ export class Letter implements DeliveryLetter {
     // The letter still exists, unchanged.
     if (changed instanceof StoreFailure) return undefined;
     this.reason = changed ? reason : undefined;
-    // Others removed the replayed letter, or this attempt did: a handler that ends the transaction of its delivery also
-    // commits the removal, and then the event is kept again. So is a delivery.
+    // A replayed letter that others removed is gone. If this attempt removed it, because a handler ended the transaction
+    // and so committed the removal, the event is kept again, like that of a delivery.
     this.gone = !changed && this.#replayed !== undefined && !this.#removedInCommit;
     return changed || this.gone ? undefined : this.#keepNew(change, attempts ?? attempt);
   }

@@ -81,7 +81,7 @@ export interface ReplayReport extends ReplayCounts {
   readonly stopped?: 'aborted' | 'closing';
 }
 
-/** How one letter ended. */
+/** How the replay of one letter ended. */
 export interface ReplayedLetter {
   readonly end: ReplayEnd;
   /** Where its payload does not fit. */

@@ -124,7 +124,7 @@ export type LetterIdentity = Pick<
 export interface SealedParts {
   /** The bytes of the event. */
   readonly body: Uint8Array;
-  /** Headers, and the fields of the private key, as JSON. */
+  /** Headers, and which private key signed the bytes, as JSON. */
   readonly head: Uint8Array;
   /** Sealed, because paths can hold what a customer wrote, such as a name in `metadata`. */
   readonly issues: Uint8Array;

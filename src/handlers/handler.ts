@@ -52,7 +52,7 @@ interface HandlerOf<Event, Extra extends object> {
   (event: Event, context: HandlerContext & Extra): unknown;
 }
 
-/** Gets where the payload does not fit, and the bytes to keep. */
+/** Called with an error that says where the payload does not fit; `context.rawBody` has the bytes to keep. */
 export type InvalidHandler<Extra extends object = {}> = Handler<EventError, Extra>;
 
 export interface HandlerOptions<Subject = unknown> {

@@ -22,7 +22,7 @@ export interface MatchedHandlers {
   readonly handlers: readonly Registration[];
   /** What they are called with. */
   readonly subject: unknown;
-  /** If all of them succeed. */
+  /** The outcome if all of them succeed. */
   readonly outcome: Outcome;
 }
 

@@ -76,7 +76,7 @@ interface Source {
 
 class DeadLetterMetrics {
   readonly #sources = new Set<Source>();
-  /** Labels as JSON. There are no more than reasons and declared names, since undeclared names share a label. */
+  /** Labels as JSON. Their number is bounded by the reasons and the declared names: undeclared names share a label. */
   readonly #reported = new Set<string>();
   readonly #letters: ObservableGauge;
   readonly #age: ObservableGauge;

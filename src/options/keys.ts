@@ -39,7 +39,7 @@ export const KEY_VARIABLE = 'SERVICE_PRIVATE_KEY';
 const MAX_CACHED = 1_000;
 
 /**
- * @param isGiven whether the option is there, even as undefined: a variable of the app may not be set
+ * @param isGiven whether the option is present, even as undefined: a variable of the app may not be set
  * @throws {ConfigurationError} if there is no key, or one that anyone could guess
  */
 export function resolveKeys(

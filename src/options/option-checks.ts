@@ -39,7 +39,7 @@ export function wholeNumber(option: string, value: unknown, least: number): numb
   throw new ConfigurationError(`${option} is ${show(value)}. Give a whole number from ${least}.`);
 }
 
-/** JSON is parsed from a string, and Node has no longer string: 2²⁹ − 24 characters. */
+/** JSON is parsed from a string, and Node limits its length to 2²⁹ − 24 characters. */
 const MAX_BODY = constants.MAX_STRING_LENGTH;
 
 /** `bytes` also accepts text that only begins with a number, and raw-body treats a limit that it cannot parse as none. */
@@ -128,7 +128,7 @@ export function deadLetters(
   return { deadLetters: letters, joined: store.joins?.(letters) ? letters : undefined, journal, keepHeaders };
 }
 
-/** The reasons of letters that a retry can help. */
+/** The reasons for which a letter can be retried automatically. */
 export type RedriveReason = 'failed' | 'unfinished' | 'unknown' | 'invalid';
 
 /** When dead letters are retried automatically. */

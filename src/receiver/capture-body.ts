@@ -344,7 +344,7 @@ class ChunkedBody implements BodyCollector {
 }
 
 /**
- * The `verify` hook of a body parser. It keeps the raw bytes as `req.rawBody`, for a receiver that is mounted below the
+ * The `verify` hook of a body parser. It keeps the raw bytes as `req.rawBody`, for a receiver that is mounted after the
  * parser.
  *
  * @example

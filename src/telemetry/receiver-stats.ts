@@ -18,7 +18,7 @@ export class ReceiverStats {
   readonly startedAt = performance.now();
   /** When the latest authentic delivery arrived; before the first one, when the receiver was created. */
   authenticAt = this.startedAt;
-  /** How many deliveries had a valid signature; `refused`: were answered 401, or 503 because keys may be outdated. */
+  /** How many deliveries had a valid signature, and how many were answered 401, or 503 because keys may be outdated. */
   authentic = 0;
   refused = 0;
   readonly #limiter: InFlightLimiter;
