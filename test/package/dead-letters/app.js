@@ -7,13 +7,11 @@ import { postgresDeadLetters, postgresStore } from 'payment-webhooks/stores/post
 import pg from 'pg';
 import { z } from 'zod';
 
-const { PRIVATE_KEY, LETTER_KEY, LEDGER_URL, BANK_URL, FIXED, JOURNAL } = process.env;
+const { PRIVATE_KEY, LETTER_KEY, LEDGER_URL, FIXED } = process.env;
 const isFixed = FIXED === 'true';
 
 // Twenty deliveries at once hold a connection each, and may need a second one to keep a letter.
 const pool = new pg.Pool({ connectionString: LEDGER_URL, max: 45, connectionTimeoutMillis: 20_000 });
-const bank = new pg.Pool({ connectionString: BANK_URL, max: 5, connectionTimeoutMillis: 20_000 });
-bank.on('error', () => {});
 
 const store = postgresStore({ pool, transactional: true });
 const deadLetters = postgresDeadLetters({ pool, encryptionKeys: [LETTER_KEY] });
@@ -32,14 +30,13 @@ const hooks = receiver({
   store,
   deadLetters,
   events: isFixed ? after : before,
-  journal: JOURNAL === 'true',
+  journal: true,
   // A busy machine is not what this is about.
   storeTimeout: 20_000,
   timeout: 60_000,
   logger: false,
 });
 hooks.on('*', async ({ id, event_name }, { transaction }) => {
-  await bank.query('SELECT 1');
   await transaction.query('INSERT INTO ledger (event_id, event_name) VALUES ($1, $2)', [id, event_name]);
 });
 
