@@ -3,139 +3,132 @@ import { builtInEventNames } from '../../events/event.js';
 import { writeLog } from '../../logger.js';
 import { HttpError } from '../pages/http-error.js';
 import type { KeyPair } from './accounts.js';
-import { Registrations } from './api/registrations.js';
+import { registrations } from './api/registrations.js';
 import { Deliverer } from './delivery/deliverer.js';
 import { isoTime } from './delivery/delivery-record.js';
 import { faultKinds } from './delivery/faults.js';
 import { isFinished, type SimulatedDelivery, type SimulatedEvent } from './delivery/simulated-delivery.js';
-import { Parts } from './parts.js';
+import { makeParts, type Parts } from './parts.js';
 import { readFields } from './read-fields.js';
 import type { SimulatorSettings } from './settings.js';
 import { restoreState, takeState } from './state/state.js';
-import { StateFile } from './state/state-file.js';
+import { openStateFile, type StateFile } from './state/state-file.js';
 import { createEvents, triggerFields } from './trigger.js';
 
-export class Service extends Parts {
-  readonly deliverer = new Deliverer(this);
-  readonly registrations = new Registrations(this, this.deliverer);
-  /** Known once the port is open. */
-  baseUrl = '';
-  readonly #file: StateFile | undefined;
+export type Service = ReturnType<typeof serviceOf>;
 
-  private constructor(settings: SimulatorSettings, file?: StateFile) {
-    super(settings, file?.content?.now);
-    this.#file = file;
-    if (file?.content) restoreState(file.content, this);
+/** Restores the state file, and saves every change to it. @throws {ConfigurationError} for an unusable file */
+export async function openService(settings: SimulatorSettings): Promise<Service> {
+  const { state, logger } = settings;
+  const file = state === undefined ? undefined : await openStateFile(state, logger);
+  try {
+    const parts = makeParts(settings, file?.content?.now);
+    if (file?.content) restoreState(file.content, parts);
+    await file?.begin(() => takeState(parts));
+    if (file) parts.store.watch(() => file.writeSoon());
+    return serviceOf(parts, file);
+  } catch (error) {
+    await file?.close();
+    throw error;
   }
+}
 
-  get maxAttempts(): number {
-    return this.settings.retry.length + 1;
-  }
-
-  /** Restores the state file, and saves every change to it. @throws {ConfigurationError} for an unusable file */
-  static async open(settings: SimulatorSettings): Promise<Service> {
-    const { state, logger } = settings;
-    if (state === undefined) return new Service(settings);
-    const file = await StateFile.open(state, logger);
-    try {
-      const service = new Service(settings, file);
-      await file.begin(() => takeState(service));
-      service.store.watch(() => file.writeSoon());
-      return service;
-    } catch (error) {
-      await file.close();
-      throw error;
-    }
-  }
-
-  /** Schedules the attempts that were pending when the last process ended, and sends those that are due. */
-  resume(): void {
-    const unfinished = this.store.allDeliveries().filter((one) => !isFinished(one));
-    this.scheduler.resume(unfinished.filter(({ nextAttemptAt }) => nextAttemptAt !== null));
-    const due = unfinished.filter(({ nextAttemptAt }) => nextAttemptAt === null);
-    for (const delivery of due) void this.deliverer.deliver(delivery, 'due');
-  }
-
-  /** Records the events and their deliveries; nothing is sent yet. @throws {HttpError} for invalid fields */
-  trigger(fields: object): { events: SimulatedEvent[]; deliveries: SimulatedDelivery[] } {
-    const trigger = readFields(triggerFields, fields);
-    const fault = trigger.fault ?? undefined;
-    const events = createEvents(trigger, () => this.randomness.uuid());
-    return { events, deliveries: events.flatMap((event) => this.deliverer.accept(event, fault)) };
-  }
+function serviceOf(parts: Parts, file: StateFile | undefined) {
+  const { settings, startedAt, store, accounts, randomness, scheduler, faults } = parts;
+  const deliverer = new Deliverer(parts);
+  const maxAttempts = settings.retry.length + 1;
 
   /** @throws {HttpError} for an unknown id */
-  delivery(id: string): SimulatedDelivery {
-    const delivery = this.store.deliveries.get(id);
-    if (!delivery) throw HttpError.unknown('delivery', id);
-    return delivery;
-  }
+  const delivery = (id: string): SimulatedDelivery => {
+    const known = store.deliveries.get(id);
+    if (!known) throw HttpError.unknown('delivery', id);
+    return known;
+  };
 
-  /** The delivery, if it can be sent again. @throws {HttpError} if not */
-  resendable(id: string): SimulatedDelivery {
-    const delivery = this.delivery(id);
-    if (this.store.webhooks.has(delivery.webhookId)) return delivery;
-    throw new HttpError(409, 'The webhook of this delivery was deleted, so it cannot be sent again.');
-  }
+  const rotateKeys = (keys: Partial<Record<keyof KeyPair, unknown>>): void => {
+    accounts.rotate(keys);
+    store.notify({ kind: 'keys' });
+  };
 
-  rotateKeys(keys: Partial<Record<keyof KeyPair, unknown>>): void {
-    this.accounts.rotate(keys);
-    this.store.notify({ kind: 'keys' });
-  }
+  return {
+    ...parts,
+    ...{ deliverer, maxAttempts, delivery, rotateKeys },
+    registrations: registrations(parts, deliverer),
+    /** Known once the port is open. */
+    baseUrl: '',
 
-  rotatePrivateKey(): string {
-    const privateKey = `pri_sim_${this.randomness.uuid().replaceAll('-', '')}`;
-    this.rotateKeys({ privateKey });
-    const { logger } = this.settings;
-    writeLog(logger, 'warn', {}, 'the private key was rotated, and the old one no longer works');
-    return privateKey;
-  }
+    /** Schedules the attempts that were pending when the last process ended, and sends those that are due. */
+    resume(): void {
+      const unfinished = store.allDeliveries().filter((one) => !isFinished(one));
+      scheduler.resume(unfinished.filter(({ nextAttemptAt }) => nextAttemptAt !== null));
+      const due = unfinished.filter(({ nextAttemptAt }) => nextAttemptAt === null);
+      for (const one of due) void deliverer.deliver(one, 'due');
+    },
 
-  /** Advances the manual clock; resolves when every attempt that is due by then is settled. */
-  async advance(ms: number): Promise<void> {
-    // Attempts in flight settle before the clock moves.
-    await this.deliverer.settled();
-    await this.scheduler.advance(ms);
-    await this.deliverer.settled();
-    this.store.notify({ kind: 'clock' });
-  }
+    /** Records the events and their deliveries; nothing is sent yet. @throws {HttpError} for invalid fields */
+    trigger(fields: object): { events: SimulatedEvent[]; deliveries: SimulatedDelivery[] } {
+      const trigger = readFields(triggerFields, fields);
+      const fault = trigger.fault ?? undefined;
+      const events = createEvents(trigger, () => randomness.uuid());
+      return { events, deliveries: events.flatMap((event) => deliverer.accept(event, fault)) };
+    },
 
-  async reset(): Promise<void> {
-    this.store.clear();
-    this.faults.clear();
-    this.accounts.current = this.accounts.initial;
-    await this.deliverer.abort();
-  }
+    /** The delivery, if it can be sent again. @throws {HttpError} if not */
+    resendable(id: string): SimulatedDelivery {
+      const known = delivery(id);
+      if (store.webhooks.has(known.webhookId)) return known;
+      throw new HttpError(409, 'The webhook of this delivery was deleted, so it cannot be sent again.');
+    },
 
-  /** Resolves when every change is on disk; at once without a state file. */
-  saved(): Promise<void> {
-    return this.#file?.saved() ?? Promise.resolve();
-  }
+    rotatePrivateKey(): string {
+      const privateKey = `pri_sim_${randomness.uuid().replaceAll('-', '')}`;
+      rotateKeys({ privateKey });
+      const message = 'the private key was rotated, and the old one no longer works';
+      writeLog(settings.logger, 'warn', {}, message);
+      return privateKey;
+    },
 
-  async close(): Promise<void> {
-    await this.deliverer.close();
-    await this.#file?.close();
-  }
+    /** Advances the manual clock; resolves when every attempt that is due by then is settled. */
+    async advance(ms: number): Promise<void> {
+      // Attempts in flight settle before the clock moves.
+      await deliverer.settled();
+      await scheduler.advance(ms);
+      await deliverer.settled();
+      store.notify({ kind: 'clock' });
+    },
 
-  /** The settings and the status that the page and the CLI read. */
-  describe(): object {
-    const { settings } = this;
-    return {
+    async reset(): Promise<void> {
+      store.clear();
+      faults.clear();
+      accounts.current = accounts.initial;
+      await deliverer.abort();
+    },
+
+    /** Resolves when every change is on disk; at once without a state file. */
+    saved: (): Promise<void> => file?.saved() ?? Promise.resolve(),
+
+    async close(): Promise<void> {
+      await deliverer.close();
+      await file?.close();
+    },
+
+    /** The settings and the status that the page and the CLI read. */
+    describe: () => ({
       ready: true,
       simulator: 'payment-webhooks',
       pid: process.pid,
-      started_at: isoTime(this.startedAt),
-      now: isoTime(this.scheduler.now()),
+      started_at: isoTime(startedAt),
+      now: isoTime(scheduler.now()),
       clock: settings.clock,
       retry: settings.retry,
-      max_attempts: this.maxAttempts,
+      max_attempts: maxAttempts,
       timeout_ms: settings.timeout,
       signature_header: settings.signatureHeader,
       sandbox_signing: settings.sandboxSigning,
       event_names: builtInEventNames,
       fault_kinds: faultKinds,
       state: settings.state !== undefined,
-      state_error: this.#file?.error ?? null,
-    };
-  }
+      state_error: file?.error ?? null,
+    }),
+  };
 }

@@ -11,13 +11,13 @@ import {
   waitForDelivery,
 } from './api/delivery-filter.js';
 import { type Webhook, webhookView } from './api/registrations.js';
-import { Stream } from './api/stream.js';
+import { changeStream } from './api/stream.js';
 import { type Delivery, deliveryRecord } from './delivery/delivery-record.js';
 import type { Fault, FaultKind, FaultRule } from './delivery/faults.js';
 import { milliseconds } from './delivery/retry-schedule.js';
 import { closeServer, listen, urlHost } from './listen.js';
 import { DEVELOPER } from './seeds.js';
-import { Service } from './service.js';
+import { openService, type Service } from './service.js';
 import { resolveSettings, type SimulatorOptions } from './settings.js';
 import type { Overrides, TriggerOptions } from './trigger.js';
 
@@ -205,11 +205,11 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   const settings = resolveSettings(options);
   const { simulatorApp } = await importApp();
   // Before the port is opened: requests need the state file.
-  const service = await Service.open(settings);
+  const service = await openService(settings);
   try {
     const { host, logger } = settings;
     const isLocal = isLocalHost(host);
-    const stream = new Stream(service);
+    const stream = changeStream(service);
     const { server, port } = await listen(simulatorApp(service, stream), settings);
     service.baseUrl = `http://${urlHost(host)}:${port}`;
     service.targets.own = { port, everywhere: !isLocal };

@@ -43,10 +43,9 @@ export async function streamReplay(
     response.writeHead(200, HEADERS);
     response.flushHeaders();
   }
-  const lines = new ReplayLines(response);
+  const lines = replayLines(response);
   try {
-    const onProgress = (progress: ReplayProgress) => lines.progress(progress);
-    const report = await letters.replay({ ...options, onProgress, signal: reader.signal });
+    const report = await letters.replay({ ...options, onProgress: lines.progress, signal: reader.signal });
     lines.end({ report });
     return report;
   } catch (error) {
@@ -56,52 +55,48 @@ export async function streamReplay(
   }
 }
 
-class ReplayLines {
-  readonly #response: ServerResponse;
-  readonly #heartbeat: NodeJS.Timeout;
-  #latest: ReplayProgress = { done: 0, total: 0, processed: 0, failed: 0 };
-  #writtenAt = Number.NEGATIVE_INFINITY;
-  #trailing: NodeJS.Timeout | undefined;
-
-  constructor(response: ServerResponse) {
-    this.#response = response;
-    this.#heartbeat = setInterval(() => this.#write({ progress: this.#latest }), HEARTBEAT_MS);
-  }
-
-  progress(progress: ReplayProgress): void {
-    this.#latest = progress;
-    const wait = this.#writtenAt + BETWEEN_LINES_MS - performance.now();
-    if (wait <= 0 || progress.done === progress.total) this.#writeLatest();
-    else this.#trailing ??= setTimeout(() => this.#writeLatest(), wait);
-  }
-
-  end(last: object): void {
-    clearInterval(this.#heartbeat);
-    clearTimeout(this.#trailing);
-    this.#write(last);
-    this.#attempt(() => this.#response.end());
-  }
-
-  /** Skips lines while the buffer of a slow client is full. */
-  #writeLatest(): void {
-    clearTimeout(this.#trailing);
-    this.#trailing = undefined;
-    if (!this.#response.writableNeedDrain) this.#write({ progress: this.#latest });
-  }
-
-  #write(line: object): void {
-    this.#writtenAt = performance.now();
-    const { destroyed, writableEnded } = this.#response;
-    // Other code may have called end(), and a write after it would be an uncaught error.
-    if (!destroyed && !writableEnded) this.#attempt(() => this.#response.write(`${JSON.stringify(line)}\n`));
-  }
+function replayLines(response: ServerResponse) {
+  let latest: ReplayProgress = { done: 0, total: 0, processed: 0, failed: 0 };
+  let writtenAt = Number.NEGATIVE_INFINITY;
+  let trailing: NodeJS.Timeout | undefined;
 
   /** A middleware may have replaced a method with one that throws, which in a timer would end the process. */
-  #attempt(step: () => unknown): void {
+  const attempt = (step: () => unknown) => {
     try {
       step();
     } catch {
-      this.#response.destroy();
+      response.destroy();
     }
-  }
+  };
+
+  const write = (line: object) => {
+    writtenAt = performance.now();
+    const { destroyed, writableEnded } = response;
+    // Other code may have called end(), and a write after it would be an uncaught error.
+    if (!destroyed && !writableEnded) attempt(() => response.write(`${JSON.stringify(line)}\n`));
+  };
+
+  /** Skips lines while the buffer of a slow client is full. */
+  const writeLatest = () => {
+    clearTimeout(trailing);
+    trailing = undefined;
+    if (!response.writableNeedDrain) write({ progress: latest });
+  };
+
+  const heartbeat = setInterval(() => write({ progress: latest }), HEARTBEAT_MS);
+  return {
+    progress(progress: ReplayProgress): void {
+      latest = progress;
+      const wait = writtenAt + BETWEEN_LINES_MS - performance.now();
+      if (wait <= 0 || progress.done === progress.total) writeLatest();
+      else trailing ??= setTimeout(writeLatest, wait);
+    },
+
+    end(last: object): void {
+      clearInterval(heartbeat);
+      clearTimeout(trailing);
+      write(last);
+      attempt(() => response.end());
+    },
+  };
 }

@@ -35,60 +35,54 @@ const webhookFields = z.object({
 });
 
 /** Every method throws an {@link HttpError} for an unknown webhook or an invalid field. */
-export class Registrations {
-  readonly #parts: Parts;
-  readonly #deliverer: Deliverer;
+export function registrations(parts: Parts, deliverer: Deliverer) {
+  const { store, randomness, scheduler, targets } = parts;
 
-  constructor(parts: Parts, deliverer: Deliverer) {
-    this.#parts = parts;
-    this.#deliverer = deliverer;
-  }
-
-  async create(account: string, input: { url?: unknown; events?: unknown }): Promise<StoredWebhook> {
-    const { url = '', events = ['*'] } = await this.#read({ ...input, url: input.url ?? null });
-    const { store, randomness, scheduler } = this.#parts;
-    const now = scheduler.now();
-    const id = randomness.uuid();
-    const webhook = { id, account, url, events, paused: false, createdAt: now, updatedAt: now };
-    store.saveWebhook(webhook);
-    return webhook;
-  }
-
-  /** Changes only the given fields. */
-  async update(account: string, id: string, input: object): Promise<StoredWebhook> {
-    const { store, scheduler } = this.#parts;
-    this.#find(account, id);
-    const changes = await this.#read(input);
-    if (Object.values(changes).every((value) => value === undefined)) {
-      throw HttpError.invalid({ url: ['Give a url, events or both.'] });
-    }
-    // It may have been changed or deleted during the DNS lookup.
-    const known = this.#find(account, id);
-    const { url = known.url, events = known.events, paused = known.paused } = changes;
-    const webhook = { ...known, url, events, paused, updatedAt: scheduler.now() };
-    store.saveWebhook(webhook);
-    if (paused) this.#deliverer.cancelAll(id, 'webhook_paused');
-    return webhook;
-  }
-
-  delete(account: string, id: string): void {
-    this.#find(account, id);
-    this.#parts.store.deleteWebhook(id);
-    this.#deliverer.cancelAll(id, 'webhook_deleted');
-  }
-
-  #find(account: string, id: string): StoredWebhook {
-    const webhook = this.#parts.store.webhooks.get(id);
+  const find = (account: string, id: string): StoredWebhook => {
+    const webhook = store.webhooks.get(id);
     if (webhook?.account !== account) throw HttpError.unknown('webhook', id);
     return webhook;
-  }
+  };
 
-  async #read(input: { url?: unknown }): Promise<z.infer<typeof webhookFields>> {
+  const read = async (input: { url?: unknown }): Promise<z.infer<typeof webhookFields>> => {
     const { url } = input;
     const isUrl = url !== undefined && urlError(url) === undefined;
-    const refusal = isUrl ? await this.#parts.targets.refusal(String(url)) : undefined;
+    const refusal = isUrl ? await targets.refusal(String(url)) : undefined;
     return readFields(refusal ? webhookFields.extend({ url: z.never(refusal) }) : webhookFields, input);
-  }
+  };
+
+  return {
+    async create(account: string, input: { url?: unknown; events?: unknown }): Promise<StoredWebhook> {
+      const { url = '', events = ['*'] } = await read({ ...input, url: input.url ?? null });
+      const now = scheduler.now();
+      const id = randomness.uuid();
+      const webhook = { id, account, url, events, paused: false, createdAt: now, updatedAt: now };
+      store.saveWebhook(webhook);
+      return webhook;
+    },
+
+    /** Changes only the given fields. */
+    async update(account: string, id: string, input: object): Promise<StoredWebhook> {
+      find(account, id);
+      const changes = await read(input);
+      if (Object.values(changes).every((value) => value === undefined)) {
+        throw HttpError.invalid({ url: ['Give a url, events or both.'] });
+      }
+      // It may have been changed or deleted during the DNS lookup.
+      const known = find(account, id);
+      const { url = known.url, events = known.events, paused = known.paused } = changes;
+      const webhook = { ...known, url, events, paused, updatedAt: scheduler.now() };
+      store.saveWebhook(webhook);
+      if (paused) deliverer.cancelAll(id, 'webhook_paused');
+      return webhook;
+    },
+
+    delete(account: string, id: string): void {
+      find(account, id);
+      store.deleteWebhook(id);
+      deliverer.cancelAll(id, 'webhook_deleted');
+    },
+  };
 }
 
 function eventsError(events: unknown): string | undefined {

@@ -12,56 +12,28 @@ const HEARTBEAT_MS = 15_000;
 // A client this far behind is gone, or catches up faster by reconnecting.
 const MAX_UNREAD = 4 * 1024 * 1024;
 
-export class Stream {
-  readonly #service: Service;
-  readonly #clients = new Set<Response>();
-  readonly #unwatch: () => void;
+export type Stream = ReturnType<typeof changeStream>;
+
+export function changeStream({ store, faults, scheduler, maxAttempts, describe }: Service) {
+  const clients = new Set<Response>();
   /** The latest change of each delivery, by its id, and of everything else, by its kind. */
-  readonly #changes = new Map<string, Change>();
-  #collecting: Timer | undefined;
-  #heartbeat: Timer | undefined;
+  const changes = new Map<string, Change>();
+  let collecting: Timer | undefined;
+  let heartbeat: Timer | undefined;
 
-  constructor(service: Service) {
-    this.#service = service;
-    this.#unwatch = service.store.watch((change) => {
-      if (this.#clients.size > 0) this.#collect(change);
-    });
-  }
-
-  /** Answers the request with the stream, until the client disconnects. */
-  open(request: Request, response: Response): void {
-    response.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8' });
-    response.write(frame('hello', this.#service.describe()));
-    if (!this.#heartbeat) this.#beat();
-    this.#clients.add(response);
-    request.on('close', () => this.#clients.delete(response));
-  }
-
-  close(): void {
-    this.#unwatch();
-    cancel(this.#collecting);
-    cancel(this.#heartbeat);
-    for (const client of this.#clients) client.end();
-  }
-
-  #collect(change: Change): void {
-    if (change.kind === 'reset') {
-      this.#changes.clear();
-      this.#send(frame('reset', {}));
-    } else if (change.kind !== 'keys') {
-      const id = change.kind === 'delivery' ? change.delivery.id : 'id' in change ? change.id : change.kind;
-      this.#changes.set(id, change);
-      this.#collecting ??= after(COLLECT_MS, () => this.#flush());
+  const send = (text: string) => {
+    for (const client of clients) {
+      if (client.writableLength > MAX_UNREAD) client.destroy();
+      else client.write(text);
     }
-  }
+  };
 
-  #flush(): void {
-    this.#collecting = undefined;
-    const { store, faults, scheduler, maxAttempts } = this.#service;
+  const flush = () => {
+    collecting = undefined;
     let frames = '';
     const rows: DeliveryRow[] = [];
     const removed: string[] = [];
-    for (const change of this.#changes.values()) {
+    for (const change of changes.values()) {
       const { kind } = change;
       if (kind === 'webhooks') frames += frame(kind, store.webhooksOf(DEVELOPER).map(webhookView));
       else if (kind === 'faults') frames += frame(kind, faults.list());
@@ -69,25 +41,48 @@ export class Stream {
       else if (kind === 'delivery') rows.push(deliveryRow(change.delivery, maxAttempts));
       else if (kind === 'removed') removed.push(change.id);
     }
-    this.#changes.clear();
+    changes.clear();
     if (rows.length > 0) frames += frame('deliveries', rows);
     if (removed.length > 0) frames += frame('removed', removed);
-    this.#send(frames);
-  }
+    send(frames);
+  };
 
-  #send(text: string): void {
-    for (const client of this.#clients) {
-      if (client.writableLength > MAX_UNREAD) client.destroy();
-      else client.write(text);
+  const unwatch = store.watch((change) => {
+    if (clients.size === 0) return;
+    if (change.kind === 'reset') {
+      changes.clear();
+      send(frame('reset', {}));
+    } else if (change.kind !== 'keys') {
+      const id = change.kind === 'delivery' ? change.delivery.id : 'id' in change ? change.id : change.kind;
+      changes.set(id, change);
+      collecting ??= after(COLLECT_MS, flush);
     }
-  }
+  });
 
-  #beat(): void {
-    this.#heartbeat = after(HEARTBEAT_MS, () => {
-      this.#send(': still here\n\n');
-      this.#beat();
+  const beat = () => {
+    heartbeat = after(HEARTBEAT_MS, () => {
+      send(': still here\n\n');
+      beat();
     });
-  }
+  };
+
+  return {
+    /** Answers the request with the stream, until the client disconnects. */
+    open(request: Request, response: Response): void {
+      response.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8' });
+      response.write(frame('hello', describe()));
+      if (!heartbeat) beat();
+      clients.add(response);
+      request.on('close', () => clients.delete(response));
+    },
+
+    close(): void {
+      unwatch();
+      cancel(collecting);
+      cancel(heartbeat);
+      for (const client of clients) client.end();
+    },
+  };
 }
 
 function frame(event: string, data: object): string {

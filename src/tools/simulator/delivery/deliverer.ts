@@ -8,7 +8,7 @@ import { buildRequest, isAuthentic } from './apply-fault.js';
 import { logFields } from './delivery-record.js';
 import { diagnose, retryAfterOf } from './diagnose.js';
 import type { FaultKind } from './faults.js';
-import { RequestSender } from './send-request.js';
+import { requestSender } from './send-request.js';
 import {
   type AttemptResult,
   type CancelReason,
@@ -35,7 +35,7 @@ const DROPPED: AttemptResult = {
 
 export class Deliverer {
   readonly #parts: Parts;
-  readonly #sender: RequestSender;
+  readonly #sender: ReturnType<typeof requestSender>;
   readonly #semaphores = new Map<string, Semaphore>();
   /** By webhook: the delivery that the fault `reorder` holds back until the next one is sent. */
   readonly #heldBack = new Map<string, SimulatedDelivery>();
@@ -44,7 +44,7 @@ export class Deliverer {
 
   constructor(parts: Parts) {
     this.#parts = parts;
-    this.#sender = new RequestSender(parts.settings.timeout, parts.targets);
+    this.#sender = requestSender(parts.settings.timeout, parts.targets);
     parts.scheduler.onDue = (delivery) => this.deliver(delivery, 'due');
   }
 

@@ -72,59 +72,55 @@ export const faultRule = z.object({
     .default(null),
 });
 
-export class Faults {
-  readonly #randomness: Randomness;
-  readonly #changed: () => void;
-  readonly #faults = new Map<string, Fault>();
+export type Faults = ReturnType<typeof faultList>;
 
-  constructor(randomness: Randomness, changed: () => void) {
-    this.#randomness = randomness;
-    this.#changed = changed;
-  }
+export function faultList(randomness: Randomness, changed: () => void) {
+  const faults = new Map<string, Fault>();
+  return {
+    list: (): Fault[] => [...faults.values()].map((fault) => ({ ...fault })),
 
-  list(): Fault[] {
-    return [...this.#faults.values()].map((fault) => ({ ...fault }));
-  }
+    /** @param given an untrusted rule @throws {HttpError} with the errors of every field */
+    add(given: unknown): Fault {
+      const rule: Required<FaultRule> = readFields(faultRule, given);
+      const fault = { id: randomness.uuid(), ...rule, remaining: rule.times };
+      faults.set(fault.id, fault);
+      changed();
+      return { ...fault };
+    },
 
-  /** @param given an untrusted rule @throws {HttpError} with the errors of every field */
-  add(given: unknown): Fault {
-    const rule: Required<FaultRule> = readFields(faultRule, given);
-    const fault = { id: this.#randomness.uuid(), ...rule, remaining: rule.times };
-    this.#faults.set(fault.id, fault);
-    this.#changed();
-    return { ...fault };
-  }
+    /** Adds a fault from a state file. */
+    restore(fault: Fault): void {
+      faults.set(fault.id, { ...fault });
+    },
 
-  /** Adds a fault from a state file. */
-  restore(fault: Fault): void {
-    this.#faults.set(fault.id, { ...fault });
-  }
+    remove(id: string): boolean {
+      const known = faults.delete(id);
+      if (known) changed();
+      return known;
+    },
 
-  remove(id: string): boolean {
-    const known = this.#faults.delete(id);
-    if (known) this.#changed();
-    return known;
-  }
+    clear(): void {
+      faults.clear();
+      changed();
+    },
 
-  clear(): void {
-    this.#faults.clear();
-    this.#changed();
-  }
-
-  /** The first fault that applies to this attempt; counts as one of its `times`. */
-  pick(eventName: string, webhookId: string, except: readonly FaultKind[]) {
-    for (const fault of this.#faults.values()) {
-      if (except.includes(fault.kind)) continue;
-      if (fault.webhook !== null && fault.webhook !== webhookId) continue;
-      if (fault.event !== null && !matchesEvent(fault.event, eventName)) continue;
-      if (!this.#randomness.chance(fault.probability)) continue;
+    /** The first fault that applies to this attempt; counts as one of its `times`. */
+    pick(eventName: string, webhookId: string, except: readonly FaultKind[]) {
+      const fault = [...faults.values()].find(
+        ({ kind, webhook, event, probability }) =>
+          !except.includes(kind) &&
+          (webhook === null || webhook === webhookId) &&
+          (event === null || matchesEvent(event, eventName)) &&
+          randomness.chance(probability),
+      );
+      if (!fault) return undefined;
+      const { id, kind, delayMs } = fault;
       if (fault.remaining !== 'always') {
         fault.remaining -= 1;
-        if (fault.remaining === 0) this.#faults.delete(fault.id);
-        this.#changed();
+        if (fault.remaining === 0) faults.delete(id);
+        changed();
       }
-      return { kind: fault.kind, delayMs: fault.delayMs, postponed: false };
-    }
-    return undefined;
-  }
+      return { kind, delayMs, postponed: false };
+    },
+  };
 }

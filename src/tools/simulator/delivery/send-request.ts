@@ -24,20 +24,22 @@ const SLOW_PIECES = 10;
 const RESET_AFTER_MS = 50;
 
 /** Sends requests, and keeps their connections open for the next ones. */
-export class RequestSender {
-  readonly #timeout: number;
-  readonly #targets: Targets;
-  readonly #httpAgent = new http.Agent(AGENT);
-  readonly #httpsAgent = new https.Agent(AGENT);
+export function requestSender(timeoutMs: number, targets: Targets) {
+  const httpAgent = new http.Agent(AGENT);
+  const httpsAgent = new https.Agent(AGENT);
 
-  constructor(timeout: number, targets: Targets) {
-    this.#timeout = timeout;
-    this.#targets = targets;
-  }
+  const connect = ({ url: text, headers }: OutgoingRequest): ClientRequest => {
+    const url = new URL(text);
+    const lookup = targets.lookupFor(url);
+    // Headers as a list: exactly these are sent, in this order.
+    const options = { method: 'POST', lookup, headers: headers.flat() };
+    if (url.protocol === 'https:') return https.request(url, { ...options, agent: httpsAgent });
+    return http.request(url, { ...options, agent: httpAgent });
+  };
 
   /** Never rejects: a failure is a result too. The first outcome settles it. */
-  send(outgoing: OutgoingRequest): Promise<AttemptResult> {
-    return new Promise((resolve) => {
+  const send = (outgoing: OutgoingRequest): Promise<AttemptResult> =>
+    new Promise((resolve) => {
       const started = monotonicNow();
       let settled = false;
       let request: ClientRequest | undefined;
@@ -54,12 +56,12 @@ export class RequestSender {
         resolve({ response, error: response ? null : { code, message }, durationMs });
       };
       const fail = (error: NodeJS.ErrnoException) => settle(error.code || undefined, messageOf(error));
-      const timer = after(this.#timeout, () => {
-        settle('TIMEOUT', `The endpoint did not answer within ${this.#timeout} ms.`);
+      const timer = after(timeoutMs, () => {
+        settle('TIMEOUT', `The endpoint did not answer within ${timeoutMs} ms.`);
         request?.destroy();
       });
       try {
-        request = this.#connect(outgoing);
+        request = connect(outgoing);
         request.on('error', fail);
         request.on('close', () =>
           settle('ECONNRESET', 'The connection closed before the endpoint answered.'),
@@ -72,22 +74,13 @@ export class RequestSender {
         fail(error as Error);
       }
     });
-  }
 
   /** Closes every connection: the requests in flight settle as failed. */
-  abort(): void {
-    this.#httpAgent.destroy();
-    this.#httpsAgent.destroy();
-  }
-
-  #connect({ url: text, headers }: OutgoingRequest): ClientRequest {
-    const url = new URL(text);
-    const lookup = this.#targets.lookupFor(url);
-    // Headers as a list: exactly these are sent, in this order.
-    const options = { method: 'POST', lookup, headers: headers.flat() };
-    if (url.protocol === 'https:') return https.request(url, { ...options, agent: this.#httpsAgent });
-    return http.request(url, { ...options, agent: this.#httpAgent });
-  }
+  const abort = () => {
+    httpAgent.destroy();
+    httpsAgent.destroy();
+  };
+  return { send, abort };
 }
 
 /** The error for several addresses has no message, only a list of errors. */

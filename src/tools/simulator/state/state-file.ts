@@ -13,94 +13,92 @@ const RETRY_MS = 1_000;
 // The pause is this many times the last write, so that writing takes at most a fifth of the time.
 const PAUSE_FACTOR = 4;
 
-export class StateFile {
-  readonly #path: string;
-  /** The content when it was opened; undefined for a new file. */
-  readonly content: State | undefined;
+export type StateFile = Awaited<ReturnType<typeof openStateFile>>;
+
+/** @throws {ConfigurationError} for a file that is in use or cannot be used */
+export async function openStateFile(given: string, logger: Logger) {
+  // Absolute: the process may change its working directory later.
+  const path = resolve(given);
+  const unlock = await lockState(path).catch((error) => {
+    throw ConfigurationError.is(error) ? error : unwritable(path, error);
+  });
+  try {
+    await removeLeftovers(path);
+    return stateFile(path, await read(path), unlock, logger);
+  } catch (error) {
+    await unlock();
+    throw error;
+  }
+}
+
+/** @param content undefined for a new file */
+function stateFile(path: string, content: State | undefined, unlock: Unlock, logger: Logger) {
+  let take: (() => State) | undefined;
   /** The error code of the last write; null if it succeeded. */
-  error: string | null = null;
-  readonly #unlock: Unlock;
-  readonly #logger: Logger;
-  #take: (() => State) | undefined;
+  let failure: string | null = null;
   /** For the next write; undefined if nothing has changed since the last one began. */
-  #timer: Timer | undefined;
-  #lastMs = 0;
+  let timer: Timer | undefined;
+  let lastMs = 0;
   /** The latest write, running or queued behind the previous one. */
-  #writing: Promise<void> = Promise.resolve();
-  #waits = false;
-  #closed = false;
+  let writing: Promise<void> = Promise.resolve();
+  let waits = false;
+  let closed = false;
 
-  private constructor(path: string, content: State | undefined, unlock: Unlock, logger: Logger) {
-    this.#path = path;
-    this.content = content;
-    this.#unlock = unlock;
-    this.#logger = logger;
-  }
-
-  /** @throws {ConfigurationError} for a file that is in use or cannot be used */
-  static async open(given: string, logger: Logger): Promise<StateFile> {
-    // Absolute: the process may change its working directory later.
-    const path = resolve(given);
-    const unlock = await lockState(path).catch((error) => {
-      throw ConfigurationError.is(error) ? error : unwritable(path, error);
-    });
-    try {
-      await removeLeftovers(path);
-      return new StateFile(path, await read(path), unlock, logger);
-    } catch (error) {
-      await unlock();
-      throw error;
-    }
-  }
-
-  /** Writes the initial state, so that an error shows at startup. @throws {ConfigurationError} */
-  async begin(take: () => State): Promise<void> {
-    await replaceFile(this.#path, take()).catch((error) => {
-      throw unwritable(this.#path, error);
-    });
-    this.#take = take;
-  }
-
-  writeSoon(ms: number = SOON_MS + this.#lastMs * PAUSE_FACTOR): void {
-    if (!this.#closed) this.#timer ??= after(ms, () => void this.saved());
-  }
-
-  /** Resolves when every change is on disk, or {@link error} says that the write failed. */
-  saved(): Promise<void> {
-    // The running write began before this change. All callers until it ends share the next write.
-    if (this.#timer && !this.#waits) {
-      this.#waits = true;
-      this.#writing = this.#writing.then(() => this.#write());
-    }
-    return this.#writing;
-  }
-
-  /** Saves the last changes and releases the lock. Never rejects. */
-  async close(): Promise<void> {
-    this.#closed = true;
-    await this.saved();
-    await this.#unlock();
-  }
-
-  async #write(): Promise<void> {
-    cancel(this.#timer);
-    this.#timer = undefined;
-    this.#waits = false;
-    if (!this.#take) return;
+  const write = async () => {
+    cancel(timer);
+    timer = undefined;
+    waits = false;
+    if (!take) return;
     const started = monotonicNow();
     try {
-      await replaceFile(this.#path, this.#take());
-      this.error = null;
+      await replaceFile(path, take());
+      failure = null;
     } catch (error) {
       const code = codeOf(error);
       // Logged once, not for every retry.
-      if (code !== this.error)
-        writeLog(this.#logger, 'error', { state: this.#path, code }, 'the state file could not be written');
-      this.error = code;
-      this.writeSoon(RETRY_MS);
+      if (code !== failure)
+        writeLog(logger, 'error', { state: path, code }, 'the state file could not be written');
+      failure = code;
+      writeSoon(RETRY_MS);
     }
-    this.#lastMs = monotonicNow() - started;
-  }
+    lastMs = monotonicNow() - started;
+  };
+
+  const writeSoon = (ms: number = SOON_MS + lastMs * PAUSE_FACTOR): void => {
+    if (!closed) timer ??= after(ms, () => void saved());
+  };
+
+  /** Resolves when every change is on disk, or `error` says that the write failed. */
+  const saved = (): Promise<void> => {
+    // The running write began before this change. All callers until it ends share the next write.
+    if (timer && !waits) {
+      waits = true;
+      writing = writing.then(write);
+    }
+    return writing;
+  };
+
+  return {
+    ...{ content, writeSoon, saved },
+    get error() {
+      return failure;
+    },
+
+    /** Writes the initial state, so that an error shows at startup. @throws {ConfigurationError} */
+    async begin(takeState: () => State): Promise<void> {
+      await replaceFile(path, takeState()).catch((error) => {
+        throw unwritable(path, error);
+      });
+      take = takeState;
+    },
+
+    /** Saves the last changes and releases the lock. Never rejects. */
+    async close(): Promise<void> {
+      closed = true;
+      await saved();
+      await unlock();
+    },
+  };
 }
 
 /** Renames a temporary file, so that the file is complete at all times. Its random name overwrites no other file. */
