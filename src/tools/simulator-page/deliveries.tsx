@@ -52,7 +52,7 @@ export function Deliveries({ found, open }: { found: Found; open: (id: string) =
           <Button look="quiet" label={hold.held ? undefined : 'Hold new deliveries'} act={hold.toggle}>
             {hold.held ? `Show ${hold.waiting} new` : 'Hold new'}
           </Button>
-          <DialogButton title="Clear history" text="Clear history" look="quiet">
+          <DialogButton title="Clear history" look="quiet">
             <ClearHistory hold={hold} />
           </DialogButton>
         </div>
@@ -88,9 +88,7 @@ export function Deliveries({ found, open }: { found: Found; open: (id: string) =
         {older > 0 && (
           <p class="more">
             {rows.length.toLocaleString('en')} of {(rows.length + older).toLocaleString('en')} shown{' '}
-            <Button look="small" act={loadOlder}>
-              Load older
-            </Button>
+            <Button look="small" text="Load older" act={loadOlder} />
           </p>
         )}
       </div>

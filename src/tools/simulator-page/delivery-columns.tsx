@@ -122,10 +122,9 @@ function NextRetry({ row, at }: { row: Row; at: string }) {
         look="small"
         tabIndex={-1}
         label={`Retry now: ${row.event_name} ${shortId(row.id)}`}
+        text="Retry now"
         act={retry}
-      >
-        Retry now
-      </Button>
+      />
     </span>
   );
 }

@@ -54,11 +54,9 @@ export function Detail({ id, row, close }: { id: string; row: Row | undefined; c
             <CopyLine label="Event" name="event ID" text={known.event_id} />
             <div class="cluster">
               {known.next_attempt_at !== null && (
-                <Button look="primary" act={() => endWait(id, api.retryNow)}>
-                  Retry now
-                </Button>
+                <Button look="primary" text="Retry now" act={() => endWait(id, api.retryNow)} />
               )}
-              <Button act={() => api.resend(id)}>Resend</Button>
+              <Button text="Resend" act={() => api.resend(id)} />
               {delivery && attempt && (
                 <DialogButton keep title={`Edit and resend ${delivery.event_name}`} text="Edit and resend">
                   <EditAndResend delivery={delivery} body={attempt.request.body} />
@@ -160,9 +158,7 @@ function Attempts({ delivery, chosen }: { delivery: Delivery; chosen: number | u
           <li class="attempt choice cluster tone-retrying">
             <Icon name="pending" />
             <RetryCountdown at={next} />
-            <Button look="small" act={() => endWait(delivery.id, api.cancel)}>
-              Cancel retries
-            </Button>
+            <Button look="small" text="Cancel retries" act={() => endWait(delivery.id, api.cancel)} />
           </li>
         )}
       </ol>

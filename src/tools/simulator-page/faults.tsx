@@ -23,16 +23,14 @@ export function FaultBanner() {
         <strong>Faults:</strong> {faultText(first, webhooks)}
         {faults.length > 1 && `, and ${faults.length - 1} more`}.
       </p>
-      <Button look="small" label="Remove all faults" act={removeAll}>
-        Remove all
-      </Button>
+      <Button look="small" label="Remove all faults" text="Remove all" act={removeAll} />
     </div>
   );
 }
 
 export function FaultsPanel() {
   const { faults, webhooks } = useSimulator();
-  const remove = (id: string) => api.removeFault(id).then(() => focus('#faults > summary'));
+  const remove = (id: string) => () => api.removeFault(id).then(() => focus('#faults > summary'));
   return (
     <Panel title="Faults" id="faults" count={faults.length}>
       {faults.length === 0 && <p class="note">No faults. Every delivery is sent unchanged.</p>}
@@ -40,13 +38,11 @@ export function FaultsPanel() {
         {faults.map((fault) => (
           <li class="spread" key={fault.id}>
             <span class="wrap">{faultText(fault, webhooks)}</span>
-            <Button look="small quiet" label={`Remove ${fault.kind}`} act={() => remove(fault.id)}>
-              Remove
-            </Button>
+            <Button look="small quiet" label={`Remove ${fault.kind}`} text="Remove" act={remove(fault.id)} />
           </li>
         ))}
       </ul>
-      <DialogButton title="Add fault" text="Add fault">
+      <DialogButton title="Add fault">
         <FaultForm />
       </DialogButton>
     </Panel>

@@ -10,7 +10,7 @@ export function PrivateKeyPanel() {
   return (
     <Panel title="Private key" id="private-key">
       <p class="note">Signs every delivery and authenticates API requests. Rotate it if it leaks.</p>
-      <DialogButton keep title="Rotate private key" text="Rotate private key">
+      <DialogButton keep title="Rotate private key">
         <Rotation />
       </DialogButton>
     </Panel>

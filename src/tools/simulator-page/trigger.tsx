@@ -90,17 +90,13 @@ function PayloadEditor({ text, check, edit }: Draft) {
     <div class="field stack">
       <span class="label">Payload</span>
       <CheckResult check={check} />
-      <DialogButton title="Edit payload" text="Edit payload">
+      <DialogButton title="Edit payload">
         {(close) => (
           <>
             <Field {...field} hint={<CheckResult check={check} />} />
             <p class="cluster">
-              <Button look="primary" act={close}>
-                Done
-              </Button>
-              <Button look="quiet" act={() => edit(undefined)}>
-                Reset to sample
-              </Button>
+              <Button look="primary" text="Done" act={close} />
+              <Button look="quiet" text="Reset to sample" act={() => edit(undefined)} />
             </p>
           </>
         )}

@@ -19,7 +19,7 @@ export function WebhooksPanel() {
           <WebhookItem key={webhook.id} webhook={webhook} />
         ))}
       </ul>
-      <DialogButton title="Register webhook" text="Register webhook">
+      <DialogButton title="Register webhook">
         <WebhookForm />
       </DialogButton>
     </Panel>
@@ -42,9 +42,7 @@ function WebhookItem({ webhook }: { webhook: Webhook }) {
         <DialogButton title="Edit webhook" text="Edit" look="small quiet" label={`Edit ${url}`}>
           <WebhookForm webhook={webhook} />
         </DialogButton>
-        <Button look="small quiet" label={`${pause} ${url}`} act={togglePause}>
-          {pause}
-        </Button>
+        <Button look="small quiet" label={`${pause} ${url}`} text={pause} act={togglePause} />
         <DialogButton title="Delete webhook" text="Delete" look="small quiet danger" label={`Delete ${url}`}>
           <DeleteQuestion webhook={webhook} />
         </DialogButton>

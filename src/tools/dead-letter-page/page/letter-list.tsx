@@ -67,7 +67,7 @@ function ListedLetters({ loaded, open }: { loaded: Loaded; open: (id: string) =>
         )}
         {next !== null && (
           <p class="more">
-            <Button act={more}>Show more</Button>
+            <Button text="Show more" act={more} />
           </p>
         )}
       </div>

@@ -46,16 +46,17 @@ export function Dialog({ title, keep = false, hold, closed, children }: DialogPr
 }
 
 interface DialogButtonProps extends Omit<DialogProps, 'closed' | 'hold'> {
-  readonly text: string;
+  /** Default: the title. */
+  readonly text?: string;
   readonly look?: string;
   readonly label?: string;
 }
 
-export function DialogButton({ title, keep = false, children, ...button }: DialogButtonProps) {
+export function DialogButton({ title, text = title, keep = false, children, ...button }: DialogButtonProps) {
   const [open, setOpen] = useState(false);
   return (
     <>
-      <Button {...button} act={() => setOpen(true)} />
+      <Button text={text} {...button} act={() => setOpen(true)} />
       {open && (
         <Dialog title={title} keep={keep} closed={() => setOpen(false)}>
           {children}

@@ -63,12 +63,14 @@ function submitOnEnter(event: TargetedEvent<HTMLFormElement, KeyboardEvent>): vo
   if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit();
 }
 
-interface FieldProps {
+type TextName = 'value' | 'defaultValue' | 'class' | 'placeholder' | 'list' | 'pattern';
+
+interface FieldProps
+  extends Partial<Readonly<Record<TextName, string>>>,
+    Partial<Readonly<Record<'min' | 'max' | 'maxLength', number>>> {
   readonly label: string;
   readonly name: string;
   readonly type?: 'url' | 'number';
-  readonly value?: string;
-  readonly defaultValue?: string;
   readonly change?: (value: string) => void;
   readonly hint?: ComponentChildren;
   readonly invalid?: boolean;
@@ -76,15 +78,8 @@ interface FieldProps {
   readonly options?: readonly (readonly [value: string, label: string])[];
   /** Makes it a textarea. */
   readonly rows?: number;
-  readonly class?: string;
-  readonly placeholder?: string;
-  readonly list?: string;
   readonly required?: boolean;
   readonly autofocus?: boolean;
-  readonly min?: number;
-  readonly max?: number;
-  readonly maxLength?: number;
-  readonly pattern?: string;
 }
 
 /** A label, a control, and its hint or errors. */
