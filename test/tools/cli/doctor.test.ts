@@ -69,14 +69,14 @@ const parsing = (endpoint: express.RequestHandler) => express().use(express.json
 
 /** Apps that leave a check unanswered. Each waits for it, so they are all examined at the same time. */
 const UNANSWERED = {
-  'a check of JSON.stringify(req.body)': () =>
+  ofParsedBody: () =>
     examine(
       parsing((request, response) => {
         const signed = digest(JSON.stringify(request.body));
         response.sendStatus(request.get(header) === signed ? 200 : 401);
       }),
     ),
-  'a check that stops at the first bad digit': () =>
+  ofLeadingDigits: () =>
     examine(
       mounted(async (request, response) => {
         const body = await bodyOf(request);
@@ -84,9 +84,8 @@ const UNANSWERED = {
         response.writeHead(given.toString('hex') === digest(body) ? 200 : 401).end();
       }),
     ),
-  'an answer whose body does not end': () =>
-    examine((_, response) => void response.writeHead(418).write('{')),
-  'no limit to the time or the size of a body': () =>
+  endlessAnswer: () => examine((_, response) => void response.writeHead(418).write('{')),
+  noLimits: () =>
     examine(
       mounted(async (request, response) => {
         const body = await bodyOf(request);
@@ -95,21 +94,19 @@ const UNANSWERED = {
         else response.writeHead(401).end();
       }),
     ),
-  'a --timeout that is shorter than the limit of the app': () =>
-    examine(mounted(hooks({ bodyTimeout: 60_000 }))),
+  longBodyTimeout: () => examine(mounted(hooks({ bodyTimeout: 60_000 }))),
 };
-type Unanswered = keyof typeof UNANSWERED;
+type Examinations = { [Name in keyof typeof UNANSWERED]: ReturnType<typeof examine> };
 
-const examined = new Map<string, ReturnType<typeof examine>>();
+let examined: Examinations;
 let minimal: ReturnType<typeof runCli>;
 beforeAll(() => {
   process.env.SERVICE_PRIVATE_KEY = KEY;
-  for (const [name, start] of Object.entries(UNANSWERED)) examined.set(name, start());
+  const started = Object.entries(UNANSWERED).map(([name, start]) => [name, start()]);
+  examined = Object.fromEntries(started) as Examinations;
   // It waits for the default bodyTimeout of the receiver.
   minimal = import('../../../examples/minimal/app.js').then(({ app }) => doctor(app));
 });
-
-const examinationOf = (name: Unanswered) => examined.get(name) as ReturnType<typeof examine>;
 
 describe('an app with receiver()', () => {
   test('passes every check too when cachedKeys() asks for a retry of forged deliveries', async () => {
@@ -196,7 +193,7 @@ describe('names the cause and the fix of a mistake, exit code 1', () => {
   });
 
   test('a check of JSON.stringify(req.body)', async () => {
-    const { code, cureOf, failed } = await examinationOf('a check of JSON.stringify(req.body)');
+    const { code, cureOf, failed } = await examined.ofParsedBody;
     expect(code).toBe(1);
     expect(failed.map(({ check }) => check)).not.toContain('a valid delivery');
     for (const check of ['other spacing', 'again after signing']) {
@@ -212,13 +209,10 @@ describe('names the cause and the fix of a mistake, exit code 1', () => {
   });
 
   test('a check that stops at the first bad digit', async () => {
-    const { failed } = await examinationOf('a check that stops at the first bad digit');
-    expect(failed.map(({ check }) => check)).toEqual([
-      'a signature in upper case',
-      'a signature with a digit too many',
-      'a signature with rubbish behind it',
-      'a body that never ends',
-    ]);
+    const { failed } = await examined.ofLeadingDigits;
+    const signatures = ['in upper case', 'with a digit too many', 'with rubbish behind it'];
+    const checks = [...signatures.map((fault) => `a signature ${fault}`), 'a body that never ends'];
+    expect(failed.map(({ check }) => check)).toEqual(checks);
   });
 
   test('a handler that runs twice for the same event', async () => {
@@ -242,7 +236,7 @@ describe('names the cause and the fix of a mistake, exit code 1', () => {
   });
 
   test('an answer whose body does not end counts by its status', async () => {
-    const { failed } = await examinationOf('an answer whose body does not end');
+    const { failed } = await examined.endlessAnswer;
     expect(failed).toMatchObject([{ check: 'a valid delivery', got: '418' }]);
   });
 
@@ -264,7 +258,7 @@ describe('names the cause and the fix of a mistake, exit code 1', () => {
   });
 
   test('no limit to the time or the size of a body', async () => {
-    const { cureOf } = await examinationOf('no limit to the time or the size of a body');
+    const { cureOf } = await examined.noLimits;
     expect(cureOf('never ends')).toContain('bodyTimeout');
     expect(cureOf('300 KB')).toContain('Send 413');
   });
@@ -277,7 +271,7 @@ describe('names the cause and the fix of a mistake, exit code 1', () => {
   });
 
   test('a --timeout that is shorter than the limit of the app is named', async () => {
-    const { failed, cureOf } = await examinationOf('a --timeout that is shorter than the limit of the app');
+    const { failed, cureOf } = await examined.longBodyTimeout;
     expect(failed).toMatchObject([{ check: 'a body that never ends', got: 'no answer within 4 s' }]);
     expect(cureOf('never ends')).toContain('--timeout');
     expect(cureOf('never ends')).not.toContain('for ever');
