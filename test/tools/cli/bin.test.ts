@@ -161,41 +161,41 @@ describeInTerminal('simulate in a terminal', () => {
     ];
     const { child, ended, printed, baseUrl } = await program.simulate(args, { TERM: 'xterm' }, through);
     await until(() => printed.stdout.includes('q  quit'));
-    return { ended, baseUrl, seen: () => printed.stdout, type: (key: string) => child.stdin.write(key) };
+    const seen = () => printed.stdout;
+    const sees = (text: string | RegExp, times = 1) => until(() => seen().split(text).length > times);
+    return { ended, baseUrl, seen, sees, type: (key: string) => child.stdin.write(key) };
   }
 
   test('listens to single keys: trigger, resend, stop and start the demo endpoint, quit', async () => {
     // Ports that nobody takes while the endpoint is stopped, and retries for as long as it is.
     const args = ['--port', String(await freePort()), '--demo', '--retry', Array(60).fill('400ms').join()];
-    const { seen, type, ended, baseUrl } = await simulateInTerminal(...args);
+    const { seen, sees, type, ended, baseUrl } = await simulateInTerminal(...args);
     expect(seen()).toContain('s  stop or start the demo endpoint');
     expect(seen()).not.toContain('sim_token_none');
     type('c');
-    await until(() => seen().includes('token  sim_token_none       403 everywhere'));
+    await sees('token  sim_token_none       403 everywhere');
     type('t');
-    await until(() => /delivered.*attempt 1/.test(seen()));
+    await sees(/delivered.*attempt 1/);
     expect(seen()).toContain('\u001b[32mdelivered');
     type('r');
-    await until(() => /delivered.*attempt 2/.test(seen()));
+    await sees(/delivered.*attempt 2/);
     type('s');
-    await until(() => seen().includes('The demo endpoint is stopped'));
+    await sees('The demo endpoint is stopped');
     type('t');
-    await until(() =>
-      /retrying.*ECONNREFUSED.*next retry at.*\r\n.*Nothing listens at this address\./.test(seen()),
-    );
+    await sees(/retrying.*ECONNREFUSED.*next retry at.*\r\n.*Nothing listens at this address\./);
     type('s');
-    await until(() => seen().includes('The demo endpoint is running again.'));
-    await until(() => [.../delivered/g[Symbol.matchAll](seen())].length >= 3);
+    await sees('The demo endpoint is running again.');
+    await sees('delivered', 3);
 
     // As an app: it has the key with which it was started.
     await runCli(['keys', 'rotate', '--url', baseUrl]);
-    await until(() => seen().includes('the private key was rotated'));
+    await sees('the private key was rotated');
     type('t');
-    await until(() => /401.*\r\n.*it may still have only the old one/.test(seen()));
+    await sees(/401.*\r\n.*it may still have only the old one/);
     type('s');
-    await until(() => [.../is stopped/g[Symbol.matchAll](seen())].length >= 2);
+    await sees('is stopped', 2);
     type('s');
-    await until(() => [.../delivered/g[Symbol.matchAll](seen())].length >= 4);
+    await sees('delivered', 4);
     type('q');
     expect((await ended).code).toBe(0);
   });

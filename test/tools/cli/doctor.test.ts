@@ -69,40 +69,31 @@ const parsing = (endpoint: express.RequestHandler) => express().use(express.json
 
 /** Apps that leave a check unanswered. Each waits for it, so they are all examined at the same time. */
 const UNANSWERED = {
-  ofParsedBody: () =>
-    examine(
-      parsing((request, response) => {
-        const signed = digest(JSON.stringify(request.body));
-        response.sendStatus(request.get(header) === signed ? 200 : 401);
-      }),
-    ),
-  ofLeadingDigits: () =>
-    examine(
-      mounted(async (request, response) => {
-        const body = await bodyOf(request);
-        const given = Buffer.from(String(request.headers[header]), 'hex');
-        response.writeHead(given.toString('hex') === digest(body) ? 200 : 401).end();
-      }),
-    ),
-  endlessAnswer: () => examine((_, response) => void response.writeHead(418).write('{')),
-  noLimits: () =>
-    examine(
-      mounted(async (request, response) => {
-        const body = await bodyOf(request);
-        if (request.headers[header] === digest(body) && body.length < 100_000) response.end('{}');
-        else if (body.length >= 100_000) request.socket.destroy();
-        else response.writeHead(401).end();
-      }),
-    ),
-  longBodyTimeout: () => examine(mounted(hooks({ bodyTimeout: 60_000 }))),
-};
+  ofParsedBody: parsing((request, response) => {
+    const signed = digest(JSON.stringify(request.body));
+    response.sendStatus(request.get(header) === signed ? 200 : 401);
+  }),
+  ofLeadingDigits: mounted(async (request, response) => {
+    const body = await bodyOf(request);
+    const given = Buffer.from(String(request.headers[header]), 'hex');
+    response.writeHead(given.toString('hex') === digest(body) ? 200 : 401).end();
+  }),
+  endlessAnswer: (_, response) => void response.writeHead(418).write('{'),
+  noLimits: mounted(async (request, response) => {
+    const body = await bodyOf(request);
+    if (request.headers[header] === digest(body) && body.length < 100_000) response.end('{}');
+    else if (body.length >= 100_000) request.socket.destroy();
+    else response.writeHead(401).end();
+  }),
+  longBodyTimeout: mounted(hooks({ bodyTimeout: 60_000 })),
+} satisfies Record<string, RequestListener>;
 type Examinations = { [Name in keyof typeof UNANSWERED]: ReturnType<typeof examine> };
 
 let examined: Examinations;
 let minimal: ReturnType<typeof runCli>;
 beforeAll(() => {
   process.env.SERVICE_PRIVATE_KEY = KEY;
-  const started = Object.entries(UNANSWERED).map(([name, start]) => [name, start()]);
+  const started = Object.entries(UNANSWERED).map(([name, app]) => [name, examine(app)]);
   examined = Object.fromEntries(started) as Examinations;
   // It waits for the default bodyTimeout of the receiver.
   minimal = import('../../../examples/minimal/app.js').then(({ app }) => doctor(app));
