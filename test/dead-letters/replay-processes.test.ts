@@ -1,5 +1,6 @@
-// Replay in four processes beside live traffic: no event runs twice at once, and none is skipped.
+// Replay in four processes next to live traffic: no event runs twice at once, and none is skipped.
 import type { ChildProcess } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { expect, test } from '@jest/globals';
 import type { ReplayReport } from 'payment-webhooks';
 import type { SentDelivery } from '../setup/delivery.js';
@@ -12,37 +13,26 @@ import { refundThatFails, workerProcesses } from './worker-processes.js';
 const PROCESSES = 4;
 const TIMEOUT_MS = 90_000;
 
-class Worker {
-  readonly #child: ChildProcess;
-  readonly #waiting = new Map<number, (answer: unknown) => void>();
-  #asked = 0;
+/** A worker answers each question with its number. */
+function ask<Answer>(child: ChildProcess, question: object): Promise<Answer> {
+  const number = randomInt(2 ** 47);
+  return new Promise((resolve) => {
+    const hear = (heard: { number: number; answer: Answer }) => {
+      if (heard.number !== number) return;
+      child.off('message', hear);
+      resolve(heard.answer);
+    };
+    child.on('message', hear);
+    child.send({ number, ...question });
+  });
+}
 
-  constructor(child: ChildProcess) {
-    this.#child = child;
-    child.on('message', ({ number, answer }: { number: number; answer: unknown }) => {
-      this.#waiting.get(number)?.(answer);
-      this.#waiting.delete(number);
-    });
-  }
+const replay = (worker: ChildProcess) => ask<ReplayReport>(worker, { replay: { concurrency: 3 } });
 
-  replay(): Promise<ReplayReport> {
-    return this.#ask({ replay: { concurrency: 3 } });
-  }
-
-  async deliver({ body, headers }: SentDelivery): Promise<string> {
-    const request = { deliver: { body: body.toString('base64'), headers } };
-    const { outcome, code } = await this.#ask<{ outcome?: string; code?: string }>(request);
-    return outcome ?? code ?? '';
-  }
-
-  #ask<Answer>(question: object): Promise<Answer> {
-    this.#asked += 1;
-    const number = this.#asked;
-    return new Promise((resolve) => {
-      this.#waiting.set(number, resolve as (answer: unknown) => void);
-      this.#child.send({ number, ...question });
-    });
-  }
+async function deliver(worker: ChildProcess, { body, headers }: SentDelivery): Promise<string> {
+  const request = { deliver: { body: body.toString('base64'), headers } };
+  const { outcome, code } = await ask<{ outcome?: string; code?: string }>(worker, request);
+  return outcome ?? code ?? '';
 }
 
 needing('postgres', 'redis-server').describe('replay in four processes', () => {
@@ -56,15 +46,15 @@ needing('postgres', 'redis-server').describe('replay in four processes', () => {
   async function started(mode: SharedMode, count: number, longest: number) {
     const letters = refunds(count);
     const kept = await keepLetters(mode, letters, { declared: {}, status: 200 });
-    const start = async () => new Worker(await kept.startWorker({ longest }));
+    const start = () => kept.startWorker({ longest });
     return { ...kept, letters, workers: await Promise.all(Array.from({ length: PROCESSES }, start)) };
   }
 
   /** Replays in one process until nothing waits any more. */
-  async function replayAll(worker: Worker): Promise<number> {
+  async function replayAll(worker: ChildProcess): Promise<number> {
     let processed = 0;
     await until(async () => {
-      const report = await worker.replay();
+      const report = await replay(worker);
       processed += report.processed;
       return report.failed + report.inProgress === 0;
     });
@@ -72,13 +62,13 @@ needing('postgres', 'redis-server').describe('replay in four processes', () => {
   }
 
   /** As the service: again until it is accepted. */
-  async function deliverAll(queue: SentDelivery[], workers: readonly Worker[]): Promise<number> {
+  async function deliverAll(queue: SentDelivery[], workers: readonly ChildProcess[]): Promise<number> {
     let processed = 0;
     const sender = async () => {
       for (let sent = queue.pop(); sent; sent = queue.pop()) {
         await until(async () => {
-          const any = workers[Math.floor(Math.random() * workers.length)];
-          const outcome = (await any?.deliver(sent)) ?? '';
+          const any = workers[randomInt(workers.length)] as ChildProcess;
+          const outcome = await deliver(any, sent);
           if (outcome === 'processed') processed += 1;
           return outcome === 'processed' || outcome === 'duplicate';
         });
@@ -89,7 +79,7 @@ needing('postgres', 'redis-server').describe('replay in four processes', () => {
   }
 
   test.each<SharedMode>(['transactional', 'postgres', 'redis'])(
-    'beside live traffic runs each event until it succeeds, never twice at once: %s',
+    'next to live traffic runs each event until it succeeds, never twice at once: %s',
     async (mode) => {
       const { name, hooks, letters, workers, ...kept } = await started(mode, 40, 15);
       const live = refunds(20);
@@ -119,7 +109,7 @@ needing('postgres', 'redis-server').describe('replay in four processes', () => {
     'would be seen to run events twice at once if the claims were not shared',
     async () => {
       const { workers, overlapping } = await started('own claims', 12, 300);
-      await Promise.all(workers.map((worker) => worker.replay()));
+      await Promise.all(workers.map(replay));
       expect((await overlapping("'infinity'")).length).toBeGreaterThan(0);
     },
     TIMEOUT_MS,
