@@ -24,7 +24,7 @@ const ASK: Readonly<Record<Shell, (line: string) => string[]>> = {
   bash: (line) => {
     const words = line.split(' ').map((word) => `'${word}'`);
     const code = `source script.bash; COMP_WORDS=(${words.join(' ')}); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); _payment_webhooks; printf '%s\\n' "\${COMPREPLY[@]}"`;
-    return lines('bash', ['--norc', '-c', code]);
+    return lines(execFileSync('bash', ['--norc', '-c', code], { cwd: folder }));
   },
   zsh: (line) => {
     // The functions that talk to zsh's own editor stand in as ones that print what they are given.
@@ -36,18 +36,16 @@ const ASK: Readonly<Record<Shell, (line: string) => string[]>> = {
       source script.zsh
       words=("\${(@s: :)LINE}"); CURRENT=$#words; PREFIX=$words[-1]
       _payment_webhooks`;
-    return lines('zsh', ['-f', '-c', code], { PATH: process.env.PATH, LINE: line });
+    const env = { PATH: process.env.PATH, LINE: line };
+    return lines(execFileSync('zsh', ['-f', '-c', code], { cwd: folder, env }));
   },
   fish: (line) => {
-    const rows = lines('fish', ['--no-config', '-c', `source script.fish; complete -C '${line}'`]);
-    return rows.map((row) => row.split('\t')[0] ?? '');
+    const words = ['--no-config', '-c', `source script.fish; complete -C '${line}'`];
+    return lines(execFileSync('fish', words, { cwd: folder })).map((row) => row.split('\t')[0] ?? '');
   },
 };
 
-/** The lines that the shell prints. */
-function lines(shell: string, args: string[], env = process.env): string[] {
-  return execFileSync(shell, args, { cwd: folder, env }).toString().split('\n').filter(Boolean);
-}
+const lines = (output: Buffer) => output.toString().split('\n').filter(Boolean);
 
 const firstWords = [...new Set(commands.map(({ name }) => name.split(' ')[0] ?? ''))];
 const groups = firstWords.filter((word) => commands.some(({ name }) => name.startsWith(`${word} `)));
