@@ -69,10 +69,15 @@ describe.each(frameworks)('the signature, on %s', (framework) => {
     expect(endpoint.handled).toEqual([]);
   });
 
-  // The other shapes that are refused: test/signature.test.ts.
+  // What a lenient reader would still find the right one in. The other shapes: test/signature.test.ts.
   test.each<[string, (right: string) => string]>([
     ['upper case', (right) => right.toUpperCase()],
+    ['a space inside', (right) => `${right.slice(0, 32)} ${right.slice(32)}`],
     ['rubbish behind the right one', (right) => `${right}zz`],
+    ['the right one twice', (right) => right + right],
+    ['a scheme before it', (right) => `sha256=${right}`],
+    ['quotes around it', (right) => `"${right}"`],
+    ['base64', (right) => Buffer.from(right, 'hex').toString('base64')],
     ['15 kB of a', () => 'a'.repeat(15 * 1024)],
   ])('anything but 64 lower-case hexadecimal digits is refused: %s', async (_, damage) => {
     const endpoint = await startEndpoint({}, { framework });
