@@ -1,6 +1,5 @@
 // What sqlStore() is given may be wrong: the client, its rows, and above all the function that runs a transaction.
 import { randomUUID } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ConfigurationError, receiver } from 'payment-webhooks';
 import { type RunTransaction, sqlStore } from 'payment-webhooks/stores/sql';
@@ -47,7 +46,11 @@ needing('postgres').describe('a transaction function that does not keep its word
     });
 
   /** What a sender is answered by a receiver on such a store, whose handler writes one payment, and what is committed. */
-  async function delivered(transaction: RunTransaction<PoolClient>, handle: () => unknown = () => {}) {
+  async function delivered(
+    transaction: RunTransaction<PoolClient>,
+    handle: () => unknown = () => {},
+    afterAnswer: () => unknown = () => {},
+  ) {
     const event = fixtures.transactionPaid();
     const hooks = receiver({ privateKey: KEY, store: storeBy(transaction), logger: false });
     hooks.on('transaction.paid', async ({ id }, context) => {
@@ -56,6 +59,7 @@ needing('postgres').describe('a transaction function that does not keep its word
     });
     const { status, body } = await hooks.receive(receivable(event));
     const { outcome, code } = JSON.parse(body) as { outcome?: string; code?: string };
+    await afterAnswer();
     // A transaction that was called twice may still commit.
     await idle();
     const sql = `SELECT FROM ${world.table} WHERE key LIKE '%:' || $1 AND lease_ends = 'infinity'`;
@@ -111,10 +115,25 @@ needing('postgres').describe('a transaction function that does not keep its word
   });
 
   test('begins later than the receiver waits for: it is rolled back at once', async () => {
-    const result = await delivered(async (work) => {
-      await pause(2_500);
-      await right.transaction(work);
+    const answered = gate();
+    const steps: string[] = [];
+    const late = async (work: Work) => {
+      await answered.opened;
+      const transaction = right.transaction((client) => {
+        steps.push('begun');
+        return work(client);
+      });
+      transaction.then(
+        () => steps.push('committed'),
+        () => steps.push('rolled back'),
+      );
+      await transaction;
+    };
+    const result = await delivered(late, undefined, () => {
+      answered.open();
+      return until(() => steps.length === 2);
     });
+    expect(steps).toEqual(['begun', 'rolled back']);
     expect(result).toEqual({ answer: [503, 'STORE_UNAVAILABLE'], payments: 0, completed: 0 });
   });
 

@@ -77,6 +77,19 @@ needing('postgres').describe('a claim in a transaction, on Postgres', () => {
       expect(await world.paid('in turn')).toBe(1);
     });
 
+    test.each([
+      ['swallows an error, so that the commit fails,', 'SELECT 1 / 0'],
+      ['ends the transaction', 'COMMIT'],
+    ])('a handler that %s is never answered 200', async (_, statement) => {
+      const hooks = receiver<{}, Given>({ privateKey: KEY, store: world.open().store, logger: false });
+      hooks.on('*', async (_, { transaction }) => {
+        const send = world.sending(transaction);
+        await send(statement).catch(() => {});
+      });
+      const { status, body } = await hooks.receive(receivable());
+      expect([status, JSON.parse(body).code]).toEqual([503, 'STORE_UNAVAILABLE']);
+    });
+
     describe('when the commit fails', () => {
       test('because a constraint was deferred to it, nothing is written and every answer is the same', async () => {
         const table = `${world.schema}.deferred`;
