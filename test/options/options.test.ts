@@ -121,6 +121,9 @@ const NO_SIZES = ['banana', '', ' ', '256 kilobytes', '12banana', '-1kb', '0', '
 const NO_OBJECTS = [null, true, 'transaction.paid', []];
 const NO_NAMES = ['refund', '.succeeded', 'refund.', '*', 'refund.*', 'refund succeeded.now', ''];
 
+/** The whole message, and no more. */
+const whole = (text: string) => new RegExp(`^${text.replace(/[.()]/g, '\\$&')}$`);
+
 type Message = string | RegExp | ((value: unknown, option: string) => string | RegExp);
 /** Values that an option cannot take, and what the message has in it. */
 const REFUSED: readonly [options: string | readonly string[], values: readonly unknown[], Message][] = [
@@ -146,7 +149,9 @@ const REFUSED: readonly [options: string | readonly string[], values: readonly u
     'limit',
     ['512mb', '5gb', '1tb', 536_870_889, 2 ** 32, Number.MAX_SAFE_INTEGER],
     (limit) =>
-      `limit is ${shown(limit)}. Give at most 536,870,888 bytes, such as "511mb". A larger body cannot be parsed.`,
+      whole(
+        `limit is ${shown(limit)}. Give at most 536,870,888 bytes, such as "511mb". A larger body cannot be parsed.`,
+      ),
   ],
   [
     'maxInFlight',
@@ -162,7 +167,7 @@ const REFUSED: readonly [options: string | readonly string[], values: readonly u
   [
     'drift',
     ['handel', 'Handle', 'kept', '', true, false, null],
-    (drift) => `drift is ${shown(drift)}. Give "keep" or "handle".`,
+    (drift) => whole(`drift is ${shown(drift)}. Give "keep" or "handle".`),
   ],
   ['namespace', ['', 'a:b', 'a b', 'ä', 'x'.repeat(65), null, 7], 'namespace is '],
   [

@@ -360,7 +360,7 @@ describe('declared events', () => {
   test('may be judged by a promise of another realm', async () => {
     const validate = () => runInNewContext('Promise.resolve({ value: { judged: true } })');
     const { seen } = await deliver(made({}), { events: { 'refund.made': schemaOf(validate) } });
-    expect(seen).toMatchObject([{ payload: { judged: true } }]);
+    expect(seen.map(({ payload }) => payload)).toEqual([{ judged: true }]);
   });
 
   test.each<[string, () => unknown, number, string]>([
