@@ -65,7 +65,7 @@ export async function deliverUnderFaults(run: Deliveries): Promise<Delivered> {
     await load;
     const sent = sender.history;
     const rows = await run.ledger();
-    const findings = [...((await run.findings?.(sent)) ?? []), ...workers.unexplained];
+    const findings = (await run.findings?.(sent)) ?? [];
     const runs = notes ? await readRuns(notes) : [];
     const replayed = await sender.replay(concurrency);
     const known = new Set(rows.map((row) => JSON.stringify(row)));
@@ -77,7 +77,8 @@ export async function deliverUnderFaults(run: Deliveries): Promise<Delivered> {
       ...recordsFrom('run', runs),
       ...recordsFrom('fault', faults),
       ...recordsFrom('late', workers.late),
-      ...findingsFrom(findings),
+      // Also of workers that ended while all was delivered once more.
+      ...findingsFrom([...workers.unexplained, ...findings]),
     ];
     const about = { ...campaign, calmSince, runs: notes !== undefined };
     const history: History = { campaign: { type: 'campaign', campaign: 'deliveries', ...about }, records };
