@@ -48,6 +48,22 @@ describe('the memory store of dead letters', () => {
     expect(await ids({ discarded: true })).toEqual(['b', 'c']);
   });
 
+  test('forgets letters from their arrival on, and tombstones from theirs, to the millisecond', async () => {
+    let now = 0;
+    const { keep, discardFirst, ids } = start({ retention: '30d', now: () => now });
+    await keep('a');
+    now = 30 * DAY - 1;
+    expect(await ids()).toEqual(['a']);
+    now += 1;
+    expect(await ids()).toEqual([]);
+    await keep('b');
+    await discardFirst();
+    now = 60 * DAY - 1;
+    expect(await ids({ discarded: true })).toEqual(['b']);
+    now += 1;
+    expect(await ids({ discarded: true })).toEqual([]);
+  });
+
   test('says for how long it keeps letters, and that only this process sees them', () => {
     expect(memoryDeadLetters()).toMatchObject({ retentionMs: 30 * DAY, scope: 'process' });
     expect(memoryDeadLetters({ retention: 5_000 })).toMatchObject({ retentionMs: 5_000 });
