@@ -363,6 +363,13 @@ describe('where the valid delivery is not accepted', () => {
   });
 });
 
+test('the endpoint may be given as simulate --forward takes it', async () => {
+  const { port } = new URL(await serve(express()));
+  const { stdout } = await runCli(['doctor', `${port}/hooks`], setting);
+  expect(stdout).toContain(`to http://localhost:${port}/hooks.`);
+  expect(stdout).toMatch(/^FAIL {2}a valid delivery .*404$/m);
+});
+
 describe('the examples', () => {
   test('minimal passes everything, exit code 0', async () => {
     const { code, stdout } = await minimal;
