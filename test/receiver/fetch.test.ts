@@ -196,12 +196,9 @@ describe('a body that arrives in a stream', () => {
     await until(() => asked.includes('cancel'));
   });
 
-  test.each([
-    ['shorter', body.length + 1],
-    ['longer', body.length - 1],
-  ])('is refused when it is %s than its Content-Length', async (_, length) => {
+  test('is refused when it is shorter than its Content-Length', async () => {
     const { fetch } = start();
-    const headers = { ...delivery(body).headers, 'content-length': `${length}` };
+    const headers = { ...delivery(body).headers, 'content-length': `${body.length + 1}` };
     const { request } = streamed([new Uint8Array(body)], 'closes', { headers });
     expect(await codeOf(await fetch(request))).toEqual([400, 'BODY_MALFORMED']);
   });
