@@ -17,6 +17,8 @@ interface Seen {
   readonly attempts: number;
   /** How many points have had their try, in any process. */
   readonly used: number;
+  /** The latest try was ours, and its handler asked to wait. Whether it asked too late for another is read with the letter. */
+  readonly asked?: boolean;
 }
 
 const LAST = 'a dead letter was retried for the last time and stays: fix what made it fail, and replay it';
@@ -63,7 +65,8 @@ export class Redrive {
       }
       this.#seen = this.#waiting;
     } catch {
-      // The failed call of the store is logged already.
+      // The failed call of the store is logged already. What is known of letters that were not listed still holds.
+      this.#seen = new Map([...this.#seen, ...this.#waiting]);
     }
     return Math.min(Math.max(this.#nextAt - Date.now(), 1), every);
   }
@@ -75,6 +78,7 @@ export class Redrive {
     const used = this.#usedOf(letter, passed);
     const nextAt = nextTryAt(letter, points, used);
     if (nextAt === undefined || nextAt > now) {
+      if (nextAt === undefined && this.#seen.get(letter.id)?.asked) this.#exhausted(letter, letter.attempts);
       this.#note(letter, { attempts: letter.attempts, used }, nextAt);
       return NOT_DUE;
     }
@@ -85,11 +89,16 @@ export class Redrive {
       this.#note(letter, { attempts: letter.attempts, used }, undefined);
       return replayed;
     }
+    const attempts = letter.attempts + 1;
     const after = Math.min(used + 1, passed);
-    // How long its handler asked to wait is read when it is listed again.
-    const next = replayed.end === 'later' ? now : letter.keptAt.getTime() + (points[after] ?? Number.NaN);
-    this.#note(letter, { attempts: letter.attempts + 1, used: after }, next > now - 1 ? next : undefined);
-    if ((replayed.end === 'later' ? passed : after) === points.length) this.#exhausted(letter);
+    if (replayed.end === 'later') {
+      // Listed again at once, to read how long its handler asked to wait.
+      this.#note(letter, { attempts, used: after, asked: true }, now);
+      return replayed;
+    }
+    const next = letter.keptAt.getTime() + (points[after] ?? Number.NaN);
+    this.#note(letter, { attempts, used: after }, next > now - 1 ? next : undefined);
+    if (after === points.length) this.#exhausted(letter, attempts);
     return replayed;
   }
 
@@ -116,12 +125,12 @@ export class Redrive {
     if (nextAt !== undefined) this.#nextAt = Math.min(this.#nextAt, nextAt);
   }
 
-  #exhausted({ id, reason, eventId, eventName, attempts }: DeadLetter): void {
+  #exhausted({ id, reason, eventId, eventName }: DeadLetter, attempts: number): void {
     const { log } = this.#calls.caller;
     const names = { eventId: shorten(eventId), eventName: shorten(eventName) };
-    writeLog(log, 'error', { deadLetterId: shorten(id), ...names, attempts: attempts + 1 }, LAST);
+    writeLog(log, 'error', { deadLetterId: shorten(id), ...names, attempts }, LAST);
     const declared = this.#c.events.has(eventName);
-    const letter: ExhaustedLetter = { id, reason, eventName, declared, attempts: attempts + 1 };
+    const letter: ExhaustedLetter = { id, reason, eventName, declared, attempts };
     const { observer } = this.#c;
     notifyObserver(() => observer?.exhausted?.(letter), {
       observerFailed: (error) =>

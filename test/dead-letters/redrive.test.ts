@@ -123,6 +123,22 @@ describe('a letter that failed', () => {
     expect(most).toBeGreaterThan(5);
   });
 
+  test('whose handler asks to wait when the last delay has passed meanwhile is given up once', async () => {
+    const step = async (run: number) => {
+      if (run === 1) down();
+      await pause(400);
+      throw new RetryAfterError(20);
+    };
+    const { runs, exhausted, receive } = start(step, {
+      redrive: { delays: ['50ms', '150ms'], every: '40ms' },
+    });
+    await receive();
+    await until(() => exhausted.length > 0);
+    await pause(150);
+    expect(runs).toHaveLength(2);
+    expect(exhausted).toEqual([expect.objectContaining({ attempts: 2 })]);
+  });
+
   test('is retried although the service has retried it more often than there are delays', async () => {
     let isDown = true;
     const { receive, runs, left } = start(() => isDown && down());
