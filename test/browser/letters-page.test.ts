@@ -110,6 +110,7 @@ describeInChromium('a link', () => {
     await app.keep(paid('evt_7001', 'order-1'));
     await app.keep(refund('evt_8001'));
     const { page } = await openPage(app, '?event=refund.*&reason=unknown');
+    await rows(page).first().waitFor();
     expect(await rows(page).count()).toBe(1);
     await button(page, 'Remove the filter event:refund.*').waitFor();
     await page.locator('.row-link').click();
