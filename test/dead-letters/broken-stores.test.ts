@@ -99,7 +99,7 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
     [
       'forgets the attempts with an update that gives none',
       UPDATE,
-      UPDATE.replace('attempts !== undefined && ', ''),
+      UPDATE.replace('attempts !== undefined && { attempts }', '{ attempts: attempts ?? 1 }'),
     ],
     [
       'does not update the issues',

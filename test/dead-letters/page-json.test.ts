@@ -378,7 +378,7 @@ describe('discarding', () => {
     expect(await lettersOf(hooks)).toHaveLength(1);
     const { json } = await ask('/ops/letters?discarded=true');
     const discarded = { by: USER, because: 'test data', at: expect.any(String) };
-    expect(json.letters).toMatchObject([{ id, discarded }]);
+    expect(json.letters).toEqual([expect.objectContaining({ id, discarded })]);
     const line = { msg: 'letters discarded', user: USER, discarded: 1 };
     expect(log.lines).toContainEqual(expect.objectContaining(line));
   });
