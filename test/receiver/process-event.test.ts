@@ -588,7 +588,15 @@ describe('a store whose reply is lost or late', () => {
       receiver.hooks.on('transaction.paid', () => {}, { name: 'writes' });
       expect(await receiver.post()).toMatchObject(failed);
       expect(store.calls).toEqual(['claim', 'release']);
+      expect(lastRecord(receiver)).toMatchObject({ verdict: 'failed' });
     });
+  });
+
+  test('an event that its handlers refuse, without a transaction, is completed under the same claim', async () => {
+    const store = faultyStore();
+    const receiver = receiverOf(() => Promise.reject(new NonRetriableError()), { store });
+    expect(await receiver.post()).toMatchObject(ignored);
+    expect(store.calls).toEqual(['claim', 'complete']);
   });
 
   test('trying to complete ends with the lease, after which somebody else may have started', async () => {

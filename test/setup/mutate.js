@@ -46,6 +46,8 @@ export const MUTATED = {
     'dead-letters/drifted-envelope',
     'dead-letters/journal',
     'dead-letters/retries',
+    'dead-letters/replay',
+    'queues/any-queue',
     'receiver/verdicts',
     'hints',
   ],
