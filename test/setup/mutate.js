@@ -30,7 +30,7 @@ export const MUTATED = {
     'receiver/memory',
     'hints',
   ],
-  'src/receiver/check-signature.ts': ['receiver/check-signature', 'hints'],
+  'src/receiver/check-signature.ts': ['receiver/check-signature', 'options/cached-keys', 'hints'],
   'src/receiver/decode-event.ts': [
     'receiver/decode-event',
     'hints',
