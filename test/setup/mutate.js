@@ -35,6 +35,7 @@ export const MUTATED = {
     'receiver/decode-event',
     'hints',
     'construct-event',
+    'dead-letters/drifted-envelope',
     'events/drift-handle',
   ],
   'src/receiver/process-event.ts': [
