@@ -50,6 +50,16 @@ describe('an event with script in every field', () => {
     expect(page.headers['content-type']).toBe('text/plain; charset=utf-8');
   });
 
+  test('is masked, also in keys that are no field names', async () => {
+    const { ask, keep } = await pageWorld();
+    const { json } = await ask(`/ops/letters/${await keep(event)}`);
+    expect(JSON.stringify(json.payload)).not.toContain('alert');
+    expect(json.payload).toMatchObject({
+      '*': 'string',
+      payload: { '*': 'string', ok: 'string', list: ['string'] },
+    });
+  });
+
   test('is found by its name and id', async () => {
     const { ask, keep } = await pageWorld();
     const id = await keep(event);
