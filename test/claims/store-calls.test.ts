@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, jest, test } from '@jest/globals';
-import { type ClaimResult, type IdempotencyStore, memoryStore } from 'payment-webhooks';
+import { type ClaimResult, type IdempotencyStore, type Lock, memoryStore } from 'payment-webhooks';
 import type { GrantedClaim } from '../../src/claims/claim-answer.js';
 import { StoreCalls } from '../../src/claims/store-calls.js';
 import { captureLog } from '../setup/captured-log.js';
 import { delivery } from '../setup/delivery.js';
 import { startEndpoint } from '../setup/endpoint.js';
-import { answers, type Fault, faultyStore } from '../setup/faulty-store.js';
+import { answers, type Fault, faultyStore, rejects, times } from '../setup/faulty-store.js';
 import { gate, until } from '../setup/waiting.js';
 
 const processed = { status: 200, body: { outcome: 'processed' } };
@@ -218,15 +218,120 @@ test('a claim that fails when its own lease would have ended is one that failed,
   expect(endpoint.log.lines[0]).toMatchObject({ level: 50, msg: 'the store did not answer: It threw.' });
 });
 
+/** The calls of one delivery without its receiver, and what they log. */
+function callsOf(store: IdempotencyStore<object>, storeTimeout = 1_000) {
+  const log = captureLog();
+  const rules = { lease: 1_000, maxHandlerTime: 60_000, storeTimeout };
+  const calls = new StoreCalls(store, { log: log.logger, abort: () => {} }, rules);
+  const granted = async () => (await calls.claim('evt_1', 'f')) as GrantedClaim;
+  return { calls, granted, logged: () => log.lines.map(({ msg }) => msg) };
+}
+const VALID = { expired: false };
+
 test('a store that answers at once arms no timer', async () => {
   const timers = jest.spyOn(globalThis, 'setTimeout');
-  const claimant = { log: captureLog().logger, abort: () => {} };
-  const rules = { lease: 1_000, maxHandlerTime: 60_000, storeTimeout: 1_000 };
-  const calls = new StoreCalls(memoryStore(), claimant, rules);
-  const granted = await calls.claim('evt_1', 'f');
-  expect(granted).toMatchObject({ status: 'claimed' });
-  expect(await calls.complete(granted as GrantedClaim, { expired: false })).toBe(true);
+  const { calls, granted } = callsOf(memoryStore());
+  expect(await calls.complete(await granted(), VALID)).toBe(true);
   expect(await calls.claim('evt_1', 'f')).toEqual({ status: 'completed', fingerprint: 'f' });
   expect(timers).not.toHaveBeenCalled();
   timers.mockRestore();
+});
+
+describe('whether another delivery has completed the event', () => {
+  test('is only read, because a claim could take the event from its owner', async () => {
+    const { calls, granted } = callsOf(memoryStore());
+    const claim = await granted();
+    expect(await calls.completedWith(claim)).toBeUndefined();
+    await calls.complete(claim, VALID);
+    expect(await calls.completedWith(claim)).toBe('f');
+  });
+
+  test('is unknown if the store cannot tell, and nothing is logged', async () => {
+    const { calls, granted, logged } = callsOf(faultyStore());
+    const claim = await granted();
+    await calls.complete(claim, VALID);
+    expect(await calls.completedWith(claim)).toBeUndefined();
+    expect(logged()).toEqual([]);
+  });
+
+  test('is unknown while the store is down, and the log says so', async () => {
+    const completedWith = () => Promise.reject(new Error('The connection is closed.'));
+    const { calls, granted, logged } = callsOf({ ...faultyStore(), completedWith });
+    expect(await calls.completedWith(await granted())).toBeUndefined();
+    expect(logged()).toEqual(['the store did not answer: It threw.']);
+  });
+
+  test('is unknown before the event was claimed', async () => {
+    const { granted } = callsOf(memoryStore());
+    const { calls } = callsOf(memoryStore());
+    expect(await calls.completedWith(await granted())).toBeUndefined();
+  });
+
+  test('is asked of a transactional store with one more claim, which is rolled back', async () => {
+    const store = faultyStore({}, { more: { transactional: true } });
+    const { calls, granted, logged } = callsOf(store);
+    const claim = await granted();
+    expect(await calls.completedWith(claim)).toBeUndefined();
+    expect(store.calls).toEqual(['claim', 'claim']);
+    await calls.release(claim, []);
+    expect(await calls.completedWith(claim)).toBeUndefined();
+    expect(store.calls.slice(2)).toEqual(['release', 'claim', 'release']);
+    await calls.complete(await granted(), VALID);
+    expect(await calls.completedWith(claim)).toBe('f');
+    expect(store.calls.slice(5)).toEqual(['claim', 'complete', 'claim']);
+    store.faults.claim = rejects;
+    expect(await calls.completedWith(claim)).toBeUndefined();
+    expect(logged()).toEqual(['the store did not answer: It threw.']);
+  });
+});
+
+describe('a release', () => {
+  test('is false only if the store says that another caller has the event', async () => {
+    const { calls, granted, logged } = callsOf(memoryStore());
+    const claim = await granted();
+    expect(await calls.release(claim, [])).toBe(true);
+    expect(await calls.release(claim, [])).toBe(false);
+    expect(logged()).toEqual([]);
+  });
+
+  test('that the store did not answer is logged', async () => {
+    const { calls, granted, logged } = callsOf(faultyStore({ release: rejects }));
+    expect(await calls.release(await granted(), [])).toBe(true);
+    expect(logged()).toEqual(['claim not released, so its lease will lapse: It threw.']);
+  });
+});
+
+describe('a completion that the store reports after the deadline', () => {
+  test.each([true, false])('is passed on if it succeeded: %p', async (answer) => {
+    const reply = gate<boolean>();
+    const { calls, granted } = callsOf(faultyStore({ complete: () => reply.opened }), 20);
+    const onLate = jest.fn();
+    const completed = await calls.complete(await granted(), { expired: true }, onLate);
+    expect(completed).toEqual(expect.objectContaining({ message: expect.any(String) }));
+    reply.open(answer);
+    await pause(0);
+    expect(onLate).toHaveBeenCalledTimes(answer ? 1 : 0);
+  });
+});
+
+describe('a lock', () => {
+  test('is a claim where the store has no locks', async () => {
+    const memory = memoryStore();
+    const { calls, logged } = callsOf({ claim: (...request) => memory.claim(...request) });
+    const lock = (await calls.lock('order-1')) as Lock;
+    expect(lock).toEqual(expect.any(Object));
+    expect(await calls.lock('order-1')).toBeUndefined();
+    await calls.unlock(lock);
+    expect(await calls.lock('order-1')).toEqual(expect.any(Object));
+    expect(logged()).toEqual([]);
+  });
+
+  test('that the store did not grant or release is logged', async () => {
+    const store = faultyStore({ lock: times(1, rejects), release: rejects });
+    const { calls, logged } = callsOf(store);
+    await calls.lock('order-1');
+    expect(logged()).toEqual(['the store did not answer: It threw.']);
+    await calls.unlock((await calls.lock('order-1')) as Lock);
+    expect(logged().slice(1)).toEqual(['lock not released, so its lease will lapse: It threw.']);
+  });
 });
