@@ -85,7 +85,9 @@ describe('the sandbox', () => {
     ['ignore', { ...paid, sandbox: true, payload: [] }, KEY, 'ignored'],
     ['ignore', withoutMode, SANDBOX_KEY, 'ignored'],
     ['ignore', withoutMode, KEY, 'kept'],
+    ['ignore', { ...paid, payload: [] }, KEY, 'kept'],
     ['only', { ...paid, payload: [] }, KEY, 'ignored'],
+    ['only', { ...paid, sandbox: true, payload: [] }, KEY, 'kept'],
     ['only', withoutMode, KEY, 'kept'],
   ])('with sandbox: %s, only what may be wanted is kept', async (sandbox, body, key, outcome) => {
     const { hooks, post } = await start({ privateKey, sandbox });
