@@ -116,6 +116,13 @@ describe('nothing is kept', () => {
     expect(deadLetters.calls).toEqual([]);
   });
 
+  test('of an event that failed here, if the release shows that another delivery completed it', async () => {
+    const store = { ...faultyStore({ release: answers({ value: false }) }), completedWith: () => 'any' };
+    const endpoint = await start({ store, handlers: { '*': down } });
+    expect(await endpoint.post()).toMatchObject(failed);
+    expect(await lettersOf(endpoint.hooks)).toEqual([]);
+  });
+
   test('without the option: the answers are those that they were', async () => {
     const endpoint = await startEndpoint();
     expect(endpoint.hooks.deadLetters).toBeUndefined();
