@@ -10,6 +10,8 @@ export const MUTATED = {
   'src/handlers/handler-run.ts': [
     'handlers/handler-run',
     'handlers/calls',
+    'handlers/changed-event',
+    'hints',
     'observer',
     'handlers/serial-locks',
     'receiver/process-event',
