@@ -17,8 +17,6 @@ interface Seen {
   readonly attempts: number;
   /** How many points have had their try, in any process. */
   readonly used: number;
-  /** The latest try was ours, and its handler asked to wait. Whether it asked too late for another is read with the letter. */
-  readonly asked?: boolean;
 }
 
 const LAST = 'a dead letter was retried for the last time and stays: fix what made it fail, and replay it';
@@ -65,8 +63,7 @@ export class Redrive {
       }
       this.#seen = this.#waiting;
     } catch {
-      // The failed call of the store is logged already. What is known of letters that were not listed still holds.
-      this.#seen = new Map([...this.#seen, ...this.#waiting]);
+      // The failed call of the store is logged already.
     }
     return Math.min(Math.max(this.#nextAt - Date.now(), 1), every);
   }
@@ -78,7 +75,6 @@ export class Redrive {
     const used = this.#usedOf(letter, passed);
     const nextAt = nextTryAt(letter, points, used);
     if (nextAt === undefined || nextAt > now) {
-      if (nextAt === undefined && this.#seen.get(letter.id)?.asked) this.#exhausted(letter, letter.attempts);
       this.#note(letter, { attempts: letter.attempts, used }, nextAt);
       return NOT_DUE;
     }
@@ -92,8 +88,12 @@ export class Redrive {
     const attempts = letter.attempts + 1;
     const after = Math.min(used + 1, passed);
     if (replayed.end === 'later') {
-      // Listed again at once, to read how long its handler asked to wait.
-      this.#note(letter, { attempts, used: after, asked: true }, now);
+      // The letter says how long its handler asked to wait, and whether it asked too late for another try.
+      const read = await this.#calls.read(letter.id);
+      const tried = !(read instanceof StoreFailure) && read.status === 'found' ? read.letter : undefined;
+      const next = tried ? nextTryAt(tried, points, after) : now;
+      this.#note(letter, { attempts, used: after }, next);
+      if (tried && next === undefined) this.#exhausted(tried, tried.attempts);
       return replayed;
     }
     const next = letter.keptAt.getTime() + (points[after] ?? Number.NaN);

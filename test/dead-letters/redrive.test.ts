@@ -139,6 +139,23 @@ describe('a letter that failed', () => {
     expect(exhausted).toEqual([expect.objectContaining({ attempts: 2 })]);
   });
 
+  test('and so is one whose receiver is closed during its last try', async () => {
+    let closed: Promise<void> | undefined;
+    const step = async (run: number) => {
+      if (run === 1) down();
+      closed = hooks.close();
+      await pause(300);
+      throw new RetryAfterError(20);
+    };
+    const { hooks, exhausted, receive } = start(step, {
+      redrive: { delays: ['50ms', '150ms'], every: '40ms' },
+    });
+    await receive();
+    await until(() => closed !== undefined);
+    await closed;
+    expect(exhausted).toHaveLength(1);
+  });
+
   test('is retried although the service has retried it more often than there are delays', async () => {
     let isDown = true;
     const { receive, runs, left } = start(() => isDown && down());
