@@ -79,13 +79,14 @@ describe.each(Object.entries(QUEUES))('a job of %s', (_, { program, start, job }
       const statuses: number[] = [];
       await concurrently([...events, ...events], 16, async (event) => {
         statuses.push((await post(delivery(event))).status);
-        if (statuses.length % 50 === 0) await trial.forget();
+        if (statuses.length % 50 === 0 && statuses.length < 600) await trial.forget();
       });
       await until(async () => (await trial.jobs()).every(({ state }) => state === 'completed'), 60_000);
       expect(statuses).toEqual(Array(600).fill(200));
       expect(effects).toHaveLength(300);
       expect(new Set(effects)).toEqual(new Set(events.map(({ id }) => id)));
-      expect((await trial.jobs()).every(({ attempts }) => attempts === 1)).toBe(true);
+      // Of the jobs since the queue last forgot some.
+      expect(new Set((await trial.jobs()).map(({ attempts }) => attempts))).toEqual(new Set([1]));
     },
     120_000,
   );
