@@ -13,37 +13,37 @@ export interface Deliveries {
   readonly program: string | (() => string);
   readonly env: NodeJS.ProcessEnv;
   readonly workers?: number;
-  /** At least; the sender continues until all faults were injected. */
+  /** At least this many: the sender continues until all faults are injected. */
   readonly events: number;
   readonly copies?: number;
   /** Of every other event. */
   readonly fewestCopies?: number | undefined;
-  /** Whether only so many events are delivered, and their copies in random order; else those of one event at once. */
+  /** Deliver exactly `events` events with all copies in random order, instead of the copies of one event at once. */
   readonly crowd?: boolean;
   readonly concurrency?: number;
   readonly leaseMs?: number;
   readonly faults: readonly Fault[];
   /** Between two faults, on average. */
   readonly calmMs?: number;
-  /** After that no fault is injected. */
+  /** No fault is injected after this time. */
   readonly mostMs?: number;
-  /** Where the workers note their runs, if they do. */
+  /** The database in which the workers record their runs, if they do. */
   readonly notes?: Pool;
   /** Delivers events of its own, before all others. */
   readonly drive?: ((sender: Sender, workers: Workers) => Promise<void>) | undefined;
   ledger(): Promise<readonly LedgerRow[]>;
-  /** What else has to hold, in sentences that say that it does not. */
+  /** Further checks: one sentence for each that failed. */
   findings?(sent: readonly Sent[]): Promise<readonly string[]> | readonly string[];
   progress(line: string): void;
 }
 
 export interface Delivered {
   readonly history: History;
-  /** As in the history, without what was delivered once more. */
+  /** As in the history, without the second round. */
   readonly sent: readonly Sent[];
   readonly rows: readonly LedgerRow[];
   readonly faults: readonly InjectedFault[];
-  /** What was written to the ledger when all was delivered once more. */
+  /** What the second round wrote to the ledger. */
   readonly later: readonly LedgerRow[];
 }
 
@@ -77,7 +77,7 @@ export async function deliverUnderFaults(run: Deliveries): Promise<Delivered> {
       ...recordsFrom('run', runs),
       ...recordsFrom('fault', faults),
       ...recordsFrom('late', workers.late),
-      // Also of workers that ended while all was delivered once more.
+      // Read last, to include workers that ended during the second round.
       ...findingsFrom([...workers.unexplained, ...findings]),
     ];
     const about = { ...campaign, calmSince, runs: notes !== undefined };

@@ -1,4 +1,4 @@
-// What campaigns start: the programs of their workers, and a Postgres with the ledger; all of it is gone when they are over.
+// Starts what a campaign needs (its workers, a Postgres with the ledger, a Redis), and cleans up when it ends.
 import { rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Pool } from 'pg';
@@ -8,7 +8,7 @@ import { copyOfNew, type Service, startPostgres, startRedis } from '../setup/ser
 import { checkHistory, type Verdict } from './check-history.js';
 import { type History, recordsOf } from './history.js';
 
-/** Does something when the campaign is over, the last first. */
+/** Registers a cleanup. They run when the campaign ends, in reverse order. */
 export type Defer = (end: () => unknown) => void;
 
 export async function withCleanup<Found>(run: (defer: Defer) => Promise<Found>): Promise<Found> {
@@ -20,14 +20,14 @@ export async function withCleanup<Found>(run: (defer: Defer) => Promise<Found>):
   }
 }
 
-/** What is known of every campaign. */
+/** The result of a campaign. */
 export interface Campaign extends Verdict {
   readonly faults: number;
   readonly seconds: number;
   readonly history: History;
 }
 
-/** Runs a campaign, and judges its history. @param run returns what else it found, too */
+/** Runs a campaign and checks its history. @param run returns the history, and further results */
 export function runAndJudge<More>(
   run: (defer: Defer) => Promise<{ readonly history: History } & More>,
 ): Promise<Campaign & More> {
@@ -40,7 +40,7 @@ export function runAndJudge<More>(
   });
 }
 
-/** One file of the program, for `fork()`. */
+/** Bundles a program into one file, for `fork()`. */
 export function bundleProgram(name: string, defer: Defer, alias?: Record<string, string>): string {
   const script = bundle(new URL(name, import.meta.url), alias);
   defer(() => rmSync(dirname(script), { recursive: true, force: true }));
