@@ -1,8 +1,14 @@
 // The call of a handler: when its turn comes, what the log says when it does not come, and what ends with it.
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, jest, test } from '@jest/globals';
-import { type HandlerContext, memoryStore, type ReceiverOptions } from 'payment-webhooks';
-import { delivery } from '../setup/delivery.js';
+import {
+  type HandlerContext,
+  type IdempotencyStore,
+  memoryStore,
+  type ReceiverOptions,
+  receiver,
+} from 'payment-webhooks';
+import { delivery, KEY } from '../setup/delivery.js';
 import { failed, processed, startEndpoint } from '../setup/endpoint.js';
 import { faultyStore } from '../setup/faulty-store.js';
 import { gate, until } from '../setup/waiting.js';
@@ -27,6 +33,29 @@ test('a handler without a name runs, whatever a store says of those that have fi
   });
   expect(await endpoint.post()).toMatchObject(processed);
   expect(handler).toHaveBeenCalledTimes(1);
+});
+
+test('only handlers with a name are remembered as finished', async () => {
+  const remembered: unknown[] = [];
+  const store: IdempotencyStore = {
+    claim: () => ({
+      status: 'claimed',
+      claim: {
+        attempt: 1,
+        finished: [],
+        renew: () => true,
+        complete: () => true,
+        release: (finished) => remembered.push(finished) > 0,
+      },
+    }),
+  };
+  const endpoint = await start({ store });
+  endpoint.hooks
+    .on('*', () => {})
+    .on('*', () => {}, { name: 'mail' })
+    .on('*', () => Promise.reject(new Error('down')));
+  expect(await endpoint.post()).toMatchObject(failed);
+  expect(remembered).toEqual([['mail']]);
 });
 
 describe('a handler that returns no promise', () => {
@@ -60,6 +89,19 @@ describe('a handler that returns no promise', () => {
     expect(await endpoint.post(sent)).toMatchObject(processed);
     expect(ran).toEqual(['pick', 'pack']);
   });
+});
+
+test('handlers that settle at once arm no timer, neither for timeout nor to renew the claim', async () => {
+  const hooks = receiver({ privateKey: KEY, logger: false });
+  hooks.on('*', () => {}).on('*', async () => {});
+  const { body: rawBody, headers } = delivery();
+  const armed = jest.spyOn(globalThis, 'setTimeout');
+  try {
+    expect(await hooks.receive({ rawBody, headers })).toMatchObject({ status: 200 });
+    expect(armed).not.toHaveBeenCalled();
+  } finally {
+    armed.mockRestore();
+  }
 });
 
 test('handlers without a serial value wait for none, also beside handlers that take turns', async () => {

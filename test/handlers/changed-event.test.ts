@@ -92,6 +92,7 @@ describe('the bytes of a delivery with dead letters', () => {
     const received = Buffer.from(body);
     expect(await hooks.receive({ rawBody: received, headers })).toMatchObject({ status: 500 });
     expect(new Set(seen).size).toBe(1);
+    expect(seen[0]).toEqual(Buffer.alloc(body.length));
     const [letter] = await lettersOf(hooks);
     const content = await hooks.deadLetters?.read(letter?.id ?? '');
     expect(content).toMatchObject({ status: 'found', rawBody: body });

@@ -26,7 +26,9 @@ interface Situation {
 }
 
 const never = () => new Promise<never>(() => {});
-const busy = { claim: async () => ({ status: 'in_progress', retryAfterMs: 12_300 }) as const };
+const busyFor = (retryAfterMs: number) => ({
+  claim: async () => ({ status: 'in_progress', retryAfterMs }) as const,
+});
 const remembered = { claim: async () => ({ status: 'completed', fingerprint: 'f'.repeat(64) }) as const };
 const failing = { 'transaction.paid': () => Promise.reject(new Error('of the handler')) };
 const encoded = { ...delivery(), headers: { ...delivery().headers, 'content-encoding': 'gzip' } };
@@ -72,7 +74,13 @@ const situations: Situation[] = [
     status: 503,
     headers: RETRY,
   },
-  { name: 'IN_PROGRESS', options: { store: busy }, status: 503, headers: { 'retry-after': '13' } },
+  { name: 'IN_PROGRESS', options: { store: busyFor(12_300) }, status: 503, headers: { 'retry-after': '13' } },
+  {
+    name: 'IN_PROGRESS',
+    options: { store: busyFor(600_000) },
+    status: 503,
+    headers: { 'retry-after': '30' },
+  },
   {
     name: 'STORE_UNAVAILABLE',
     options: { store: faultyStore({ claim: rejects }) },

@@ -6,7 +6,13 @@ import { readFileSync } from 'node:fs';
 /** The tests of each file that is mutated. */
 export const MUTATED = {
   'src/claims/fingerprint.ts': ['claims/fingerprint', 'dead-letters/replay', 'receiver/process-event'],
-  'src/handlers/handler-context.ts': ['handlers/handler-run', 'handlers/calls', 'events/drift-handle'],
+  'src/handlers/handler-context.ts': [
+    'handlers/handler-run',
+    'handlers/calls',
+    'handlers/changed-event',
+    'events/drift-handle',
+    'queues/enqueue',
+  ],
   'src/handlers/handler-run.ts': [
     'handlers/handler-run',
     'handlers/calls',
@@ -15,6 +21,7 @@ export const MUTATED = {
     'observer',
     'handlers/serial-locks',
     'receiver/process-event',
+    'queues/enqueue',
   ],
   'src/claims/lease.ts': ['claims/lease', 'receiver/process-event'],
   'src/signature.ts': ['signature', 'construct-event', 'receiver/check-signature'],
@@ -58,6 +65,7 @@ export const MUTATED = {
   'src/receiver/respond.ts': [
     'receiver/respond',
     'receiver/fetch',
+    'receiver/verdicts',
     'receiver',
     'dead-letters/keeping',
     'receiver/capture-body',
