@@ -17,7 +17,6 @@ export type ClaimAnswer =
 
 /** Reads each value once, because a getter may throw, or return something else the next time. */
 export function readClaimAnswer(answer: unknown): ClaimAnswer | StoreFailure {
-  if (answer instanceof StoreFailure) return answer;
   try {
     const given = answer as Partial<Record<string, unknown>> | null | undefined;
     switch (given?.status) {
@@ -40,7 +39,7 @@ export function readClaimAnswer(answer: unknown): ClaimAnswer | StoreFailure {
 
 /** Undefined while another caller has the lock. */
 export function readLockAnswer(answer: unknown): Lock | undefined | StoreFailure {
-  if (answer === undefined || answer instanceof StoreFailure) return answer;
+  if (answer === undefined) return undefined;
   try {
     const { renew, release } = (answer ?? {}) as Partial<Lock>;
     if (typeof renew === 'function' && typeof release === 'function') return answer as Lock;

@@ -12,6 +12,8 @@ const TRIES = 3;
 const EVERY_MS = 700;
 const COMPLETE_MS = 600;
 
+const UNANSWERED = 'the store did not answer';
+
 /** The caller. Failures go to its log, and `abort` tells its handlers that the claim is lost. */
 export interface Claimant {
   readonly log: Logger;
@@ -34,62 +36,62 @@ export class StoreCalls extends TimedCalls<Claimant> {
   #claimed: readonly [key: string, fingerprint: string] | undefined;
 
   constructor(store: IdempotencyStore<object>, claimant: Claimant, rules: StoreRules) {
-    super(claimant);
+    super(claimant, rules.storeTimeout);
     this.#store = store;
     this.rules = rules;
   }
 
-  async claim(key: string, fingerprint: string): Promise<ClaimAnswer | StoreFailure> {
-    const { lease: leaseMs, storeTimeout, joined: deadLetters } = this.rules;
+  claim(key: string, fingerprint: string): Promise<ClaimAnswer | StoreFailure> {
+    const { lease: leaseMs, joined: deadLetters } = this.rules;
     this.#claimed = [key, fingerprint];
-    const calledAt = performance.now();
-    const called = await this.call<unknown>(
-      () => this.#store.claim(key, { leaseMs, fingerprint, deadLetters }),
-      storeTimeout,
-      (late) => this.#giveBack(readClaimAnswer(late)),
-    );
-    const ms = performance.now() - calledAt;
-    let answer = readClaimAnswer(called);
-    if (ms >= leaseMs && isGranted(answer)) {
-      this.#giveBack(answer);
-      answer = grantedTooLate('claim', ms, leaseMs);
-    }
-    if (answer instanceof StoreFailure) this.logFailure('the store did not answer', answer);
-    return answer;
+    const call = () => this.#store.claim(key, { leaseMs, fingerprint, deadLetters });
+    return this.#request('claim', call, readClaimAnswer, (answer) => {
+      return answer.status === 'claimed' && this.call(() => answer.claim.release(answer.finished));
+    });
   }
 
   /** A store without locks is asked for a claim instead. @returns undefined while another caller has the lock */
-  async lock(key: string): Promise<Lock | undefined | StoreFailure> {
-    const { lease, storeTimeout } = this.rules;
+  lock(key: string): Promise<Lock | undefined | StoreFailure> {
+    const { lease } = this.rules;
     const store = this.#store;
+    const call = () =>
+      store.lock ? store.lock(key, lease) : lockOf((request) => store.claim(key, request), lease);
+    return this.#request('lock', call, readLockAnswer, (lock) => lock && this.call(() => lock.release()));
+  }
+
+  /**
+   * Requests a claim or a lock. Nobody works under one that comes too late, so it is given back: the next delivery need not
+   * wait for its lease.
+   *
+   * @param giveBack releases what the answer grants; false or undefined if it grants nothing
+   */
+  #request<Answer>(
+    what: 'claim' | 'lock',
+    call: () => unknown,
+    read: (answer: unknown) => Answer | StoreFailure,
+    giveBack: (answer: Answer) => Promise<unknown> | false | undefined,
+  ): Promise<Answer | StoreFailure> {
+    const { lease } = this.rules;
     const calledAt = performance.now();
-    const called = await this.call<unknown>(
-      () => (store.lock ? store.lock(key, lease) : lockOf((request) => store.claim(key, request), lease)),
-      storeTimeout,
-      (late) => this.#unlock(readLockAnswer(late)),
-    );
-    const ms = performance.now() - calledAt;
-    let lock = readLockAnswer(called);
-    if (ms >= lease && lock && !(lock instanceof StoreFailure)) {
-      this.#unlock(lock);
-      lock = grantedTooLate('lock', ms, lease);
-    }
-    if (lock instanceof StoreFailure) this.logFailure('the store did not answer', lock);
-    return lock;
+    const check = (given: unknown) => {
+      const ms = performance.now() - calledAt;
+      const answer = read(given);
+      // After its lease another delivery may have the event.
+      if (ms < lease || answer instanceof StoreFailure || !giveBack(answer)) return answer;
+      return new StoreFailure(
+        `It granted the ${what} after ${Math.round(ms)} ms, when its lease of ${lease} ms had ended.`,
+      );
+    };
+    return this.checkedCall(UNANSWERED, call, check, giveBack);
   }
 
   async unlock(lock: Lock): Promise<void> {
-    const answer = await this.call(() => lock.release(), this.rules.storeTimeout);
-    if (answer instanceof StoreFailure) this.logFailure('lock not released, so its lease will lapse', answer);
+    await this.checkedCall('lock not released, so its lease will lapse', () => lock.release());
   }
 
-  async renew(claim: Pick<Lock, 'renew'>): Promise<boolean | StoreFailure> {
-    const answer = checkBoolean(
-      'renew',
-      await this.call(() => claim.renew(this.rules.lease), this.rules.storeTimeout),
-    );
-    if (answer instanceof StoreFailure) this.logFailure('the claim was not renewed', answer);
-    return answer;
+  renew(claim: Pick<Lock, 'renew'>): Promise<boolean | StoreFailure> {
+    const call = () => claim.renew(this.rules.lease);
+    return this.checkedCall('the claim was not renewed', call, (answer) => checkBoolean('renew', answer));
   }
 
   /**
@@ -106,7 +108,7 @@ export class StoreCalls extends TimedCalls<Claimant> {
     const { storeTimeout } = this.rules;
     const timeout = transactional ? storeTimeout : Math.min(storeTimeout, COMPLETE_MS);
     const late = (answer: unknown) => answer === true && onLate?.();
-    const tryOnce = () => this.call(() => claim.complete(), timeout, late);
+    const tryOnce = () => this.call(() => claim.complete(), late, timeout);
     const most = transactional ? 1 : TRIES;
     let answer = checkBoolean('complete', await tryOnce());
     for (let tried = 1; answer instanceof StoreFailure && tried < most && !lease.expired; tried += 1) {
@@ -114,7 +116,7 @@ export class StoreCalls extends TimedCalls<Claimant> {
       answer = checkBoolean('complete', await tryOnce());
     }
     if (answer instanceof StoreFailure)
-      this.logFailure(transactional ? 'the store did not answer' : 'processed, but not remembered', answer);
+      this.logFailure(transactional ? UNANSWERED : 'processed, but not remembered', answer);
     return answer;
   }
 
@@ -123,10 +125,8 @@ export class StoreCalls extends TimedCalls<Claimant> {
    *   lapses
    */
   async release({ claim }: GrantedClaim, finished: readonly string[]): Promise<boolean> {
-    const answer = await this.call(() => claim.release(finished), this.rules.storeTimeout);
-    if (answer instanceof StoreFailure)
-      this.logFailure('claim not released, so its lease will lapse', answer);
-    return answer !== false;
+    const call = () => claim.release(finished);
+    return (await this.checkedCall('claim not released, so its lease will lapse', call)) !== false;
   }
 
   /**
@@ -140,8 +140,7 @@ export class StoreCalls extends TimedCalls<Claimant> {
     if (!this.#claimed) return undefined;
     const [key, fingerprint] = this.#claimed;
     if (!transactional) {
-      const completed = await this.call(() => this.#store.completedWith?.(key), this.rules.storeTimeout);
-      if (completed instanceof StoreFailure) this.logFailure('the store did not answer', completed);
+      const completed = await this.checkedCall(UNANSWERED, () => this.#store.completedWith?.(key));
       return typeof completed === 'string' ? completed : undefined;
     }
     const answer = await this.claim(key, fingerprint);
@@ -149,28 +148,6 @@ export class StoreCalls extends TimedCalls<Claimant> {
     if (answer.status === 'claimed') await this.release(answer, answer.finished);
     return answer.status === 'completed' ? answer.fingerprint : undefined;
   }
-
-  #unlock(lock: Lock | undefined | StoreFailure): void {
-    if (lock && !(lock instanceof StoreFailure))
-      void this.call(() => lock.release(), this.rules.storeTimeout);
-  }
-
-  /** No handler runs under such a claim, so the next delivery need not wait for its lease. */
-  #giveBack(answer: ClaimAnswer | StoreFailure): void {
-    if (isGranted(answer))
-      void this.call(() => answer.claim.release(answer.finished), this.rules.storeTimeout);
-  }
-}
-
-/** By then another delivery may have the event, so the caller gives it back. */
-function grantedTooLate(what: 'claim' | 'lock', ms: number, lease: number): StoreFailure {
-  return new StoreFailure(
-    `It granted the ${what} after ${Math.round(ms)} ms, when its lease of ${lease} ms had ended.`,
-  );
-}
-
-function isGranted(answer: ClaimAnswer | StoreFailure): answer is GrantedClaim {
-  return 'status' in answer && answer.status === 'claimed';
 }
 
 function checkBoolean(verb: 'renew' | 'complete', answer: unknown): boolean | StoreFailure {

@@ -1,4 +1,4 @@
-// Calls a store with a deadline, measures the time, and logs failures.
+// Calls a store with a deadline, checks its answers, measures the time, and logs failures.
 import { describeError, type Logger, writeLog } from '../logger.js';
 import { describeThrown } from './describe-thrown.js';
 
@@ -17,6 +17,7 @@ export class StoreFailure {
 /** Calls for one caller, with its logger. They never reject. */
 export class TimedCalls<Caller extends { readonly log: Logger }> {
   readonly caller: Caller;
+  readonly #timeout: number;
   /** The name of its option, for messages. */
   protected readonly storeName: 'store' | 'deadLetters' = 'store';
   /** Milliseconds that the caller has waited for the store; undefined before the first call. */
@@ -24,15 +25,39 @@ export class TimedCalls<Caller extends { readonly log: Logger }> {
   /** When the latest call began, by the monotonic clock. */
   calledAt = 0;
 
-  constructor(caller: Caller) {
+  /** @param timeout milliseconds for one call, unless it has its own deadline */
+  constructor(caller: Caller, timeout: number) {
     this.caller = caller;
+    this.#timeout = timeout;
+  }
+
+  /**
+   * Calls, checks the answer, and logs a failure of either.
+   *
+   * @param failed what the log says then
+   * @param onLate given an answer that came after the deadline and passed the check
+   */
+  protected async checkedCall<Value>(
+    failed: string,
+    call: () => unknown,
+    check: (answer: unknown) => Value | StoreFailure = (answer) => answer as Value,
+    onLate?: (value: Value) => void,
+  ): Promise<Value | StoreFailure> {
+    const checkLate = (late: unknown) => {
+      const checked = check(late);
+      if (checked !== undefined && !(checked instanceof StoreFailure)) onLate?.(checked);
+    };
+    const answer = await this.call(call, onLate && checkLate);
+    const checked = answer instanceof StoreFailure ? answer : check(answer);
+    if (checked instanceof StoreFailure) this.logFailure(failed, checked);
+    return checked;
   }
 
   /** @param onLate given an answer that came after the deadline */
   async call<Value>(
     call: () => Value | Promise<Value>,
-    ms: number,
     onLate?: (value: Value) => void,
+    ms = this.#timeout,
   ): Promise<Value | StoreFailure> {
     this.calledAt = performance.now();
     try {

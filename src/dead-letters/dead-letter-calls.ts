@@ -27,18 +27,16 @@ export const MAX_PAGE = 100;
 export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
   readonly store: DeadLetterStore;
   protected override readonly storeName = 'deadLetters';
-  readonly #timeout: number;
 
   /** @param timeout milliseconds for one call */
   constructor(store: DeadLetterStore, caller: { readonly log: Logger }, timeout: number) {
-    super(caller);
+    super(caller, timeout);
     this.store = store;
-    this.#timeout = timeout;
   }
 
   /** @param onLate called with the id of a letter that the store kept after the deadline */
   keep(letter: NewDeadLetter, onLate: (id: string) => void): Answered<string> {
-    return this.#checkedCall(
+    return this.checkedCall(
       'the event was not kept as a dead letter',
       () => this.store.keep(letter),
       (id) => (typeof id === 'string' && id !== '' ? id : invalidAnswer('keep', 'the id of a letter')),
@@ -48,11 +46,11 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
 
   update(id: string, change: DeadLetterChange): Answered<boolean> {
     const call = () => this.store.update(id, change);
-    return this.#checkedCall('the dead letter was not changed', call, booleanOf('update'));
+    return this.checkedCall('the dead letter was not changed', call, booleanOf('update'));
   }
 
   remove(event: ProcessedEvent, transaction?: unknown): Answered<number> {
-    return this.#checkedCall(
+    return this.checkedCall(
       transaction === undefined
         ? 'the event is processed, and its dead letter was not removed: a replay will remove it'
         : 'the dead letter was not removed, so nothing is committed',
@@ -63,7 +61,7 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
 
   discard(id: string, why: Pick<Discarded, 'by' | 'because'>): Answered<boolean> {
     const call = () => this.store.discard(id, why);
-    return this.#checkedCall('the dead letter was not discarded', call, booleanOf('discard'));
+    return this.checkedCall('the dead letter was not discarded', call, booleanOf('discard'));
   }
 
   /** The next page that is not empty. With `keyId` it may have fewer than `limit` letters although there are more. */
@@ -81,7 +79,7 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
   ): AsyncGenerator<DeadLetterPage | StoreFailure, void> {
     const seen = new Set([after]);
     for (let from = after; ; ) {
-      const page = await this.#checkedCall(
+      const page = await this.checkedCall(
         'the dead letters were not listed',
         () => this.store.list(query, { limit, after: from }),
         (answer) => readPage(answer, seen),
@@ -100,7 +98,7 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
     const { keyId, ...stored } = query;
     if (keyId === undefined) {
       const call = () => this.store.count(stored);
-      return this.#checkedCall('the dead letters were not counted', call, countOf('count'));
+      return this.checkedCall('the dead letters were not counted', call, countOf('count'));
     }
     const groups = await this.countGroups(query, 1);
     return groups instanceof StoreFailure ? groups : sumOf(groups).total;
@@ -111,7 +109,7 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
     const { keyId, ...stored } = query;
     if (this.store.countGroups && keyId === undefined) {
       const call = () => this.store.countGroups?.(stored, { names });
-      return this.#checkedCall('the dead letters were not counted', call, readGroups);
+      return this.checkedCall('the dead letters were not counted', call, readGroups);
     }
     const groups = new LetterGroups(names);
     for await (const page of this.pages(query)) {
@@ -123,23 +121,7 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
 
   read(id: string, transaction?: unknown): Answered<DeadLetterContent> {
     const call = () => this.store.read(id, transaction === undefined ? {} : { transaction });
-    return this.#checkedCall('the dead letter was not read', call, readContent);
-  }
-
-  /** @param failed what the log says if the call or the check fails */
-  async #checkedCall<Value>(
-    failed: string,
-    call: () => unknown,
-    check: (answer: unknown) => Value | StoreFailure,
-    onLate?: (value: Value) => void,
-  ): Answered<Value> {
-    const answer = await this.call(call, this.#timeout, (late) => {
-      const checked = onLate && check(late);
-      if (checked !== undefined && !(checked instanceof StoreFailure)) onLate?.(checked);
-    });
-    const checked = answer instanceof StoreFailure ? answer : check(answer);
-    if (checked instanceof StoreFailure) this.logFailure(failed, checked);
-    return checked;
+    return this.checkedCall('the dead letter was not read', call, readContent);
   }
 }
 

@@ -44,8 +44,8 @@ export class ReceiverStats {
     const { store, logger = defaultLogger(), storeTimeout } = this.#rules;
     if (!store) return 'none';
     if (!store.ping) return store.scope === 'process' ? 'reachable' : 'unknown';
-    const calls = new TimedCalls({ log: logger });
-    const answer = await calls.call<unknown>(() => store.ping?.(), storeTimeout);
+    const calls = new TimedCalls({ log: logger }, storeTimeout);
+    const answer = await calls.call<unknown>(() => store.ping?.());
     if (!(answer instanceof StoreFailure)) return 'reachable';
     calls.logFailure('the store did not answer a health check', answer);
     return 'unreachable';
