@@ -33,31 +33,18 @@ export class SignatureFingerprint implements Fingerprint {
   matches(stored: string): boolean {
     // A user's own store may return any type.
     if (typeof stored !== 'string') return false;
-    if (stored === this.signaturePrefix) return true;
+    if (stored === this.text || stored === this.signaturePrefix) return true;
     // Replays store a digest, and so did version 0.1.
     if (stored.length !== DIGITS) return stored === digestOf(this.#bytes);
     return this.#keys.some((key) => signWith(this.#bytes, key).startsWith(stored));
   }
 }
 
-/** SHA-256, for bytes that were verified earlier, perhaps with a key that is no longer configured. */
-export class KeptFingerprint extends SignatureFingerprint {
-  /** @param signature the one that came with the bytes, or its first digits; empty if neither is known */
-  constructor(signature: string, bytes: Uint8Array, keys: readonly SigningKey[]) {
+/** SHA-256, for bytes whose signature is not known, or was verified earlier, perhaps with a key that is no longer configured. */
+export class DigestFingerprint extends SignatureFingerprint {
+  /** @param signature the one that came with the bytes, or its first digits */
+  constructor(bytes: Uint8Array, signature = '', keys: readonly SigningKey[] = []) {
     super(signature, bytes, keys, digestOf(bytes));
-  }
-}
-
-/** SHA-256, for bytes that arrive without their signature. */
-export class DigestFingerprint implements Fingerprint {
-  readonly text: string;
-
-  constructor(bytes: Uint8Array) {
-    this.text = digestOf(bytes);
-  }
-
-  matches(stored: string): boolean {
-    return stored === this.text;
   }
 }
 

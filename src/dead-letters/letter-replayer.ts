@@ -2,7 +2,7 @@
 
 import type { DeadLetter, DeadLetterContent } from '../claims/dead-letter-store.js';
 import { withDeadline } from '../claims/deadline.js';
-import { KeptFingerprint } from '../claims/fingerprint.js';
+import { DigestFingerprint } from '../claims/fingerprint.js';
 import { type IdempotencyStore, keyOf } from '../claims/idempotency-store.js';
 import { Lease } from '../claims/lease.js';
 import { StoreCalls } from '../claims/store-calls.js';
@@ -89,7 +89,7 @@ export class LetterReplayer {
     const kept = new Letter(delivery, this.#rules, letter);
     delivery.letter = kept;
     // The same bytes may have been signed with another key since.
-    delivery.fingerprint = new KeptFingerprint(this.#signatureOf(content), rawBody, keys);
+    delivery.fingerprint = new DigestFingerprint(rawBody, this.#signatureOf(content), keys);
     // An event that was kept as sandbox never becomes live.
     const decoded = await decodeEvent(rawBody, letter, this.#c);
     if (!(decoded instanceof Rejection)) delivery.decoded = decoded;

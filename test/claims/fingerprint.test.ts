@@ -1,6 +1,6 @@
 import { createHash, createHmac } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
-import { DigestFingerprint, KeptFingerprint, SignatureFingerprint } from '../../src/claims/fingerprint.js';
+import { DigestFingerprint, SignatureFingerprint } from '../../src/claims/fingerprint.js';
 import { signingKeys } from '../../src/signature.js';
 
 const [bytes, other] = [Buffer.from('{"a":1}'), Buffer.from('{"a":2}')];
@@ -37,7 +37,7 @@ test('the fingerprint of bytes without a signature is their SHA-256', () => {
 });
 
 describe('the fingerprint of bytes that were kept', () => {
-  const kept = (key: string) => new KeptFingerprint(hmac(bytes, key), bytes, signingKeys(KEYS));
+  const kept = (key: string) => new DigestFingerprint(bytes, hmac(bytes, key), signingKeys(KEYS));
 
   test('is their SHA-256', () => {
     expect(kept('pri_new').text).toBe(sha256(bytes));
