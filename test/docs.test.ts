@@ -201,7 +201,7 @@ function withUnderscores(value: number | boolean): string {
 }
 
 describe('docs/what-is-documented.md', () => {
-  const rows = tableBelow('docs/what-is-documented.md', '## Open, and chosen here');
+  const rows = tableBelow('docs/what-is-documented.md', '## Not documented, and our choice');
 
   test('has the choices', () => expect(rows.length).toBeGreaterThan(20));
 

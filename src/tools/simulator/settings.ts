@@ -36,7 +36,7 @@ export interface SimulatorOptions {
   readonly allowTargets?: readonly string[];
   /** A pino-compatible logger, or `false` to disable logging. @default false */
   readonly logger?: Logger | false;
-  /** Which key signs sandbox events. The service documents the private key for all events. @default 'private-key' */
+  /** Which key signs sandbox events, which the service does not document. @default 'private-key' */
   readonly sandboxSigning?: 'private-key' | 'sandbox-key';
   /** The name of the signature header. @default 'X-SERVICE-SIGNATURE' */
   readonly signatureHeader?: string;

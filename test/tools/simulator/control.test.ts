@@ -33,7 +33,7 @@ test('what-is-documented is that page, which tells the documented header from ou
   expect(headers.get('content-type')).toMatch(/^text\/plain/);
   const documented = '`X-SERVICE-SIGNATURE`, with a neutral word in place of the service name';
   expect(text.replaceAll('\n  ', ' ')).toContain(documented);
-  expect(text).toContain('## Open, and chosen by the simulator');
+  expect(text).toContain("## Not documented, and the simulator's choice");
 });
 
 test('readyz describes this simulator', async () => {
