@@ -28,9 +28,9 @@ export interface GatewayAnswer {
 }
 
 export async function handler(event: GatewayEvent): Promise<GatewayAnswer> {
-  // The bytes that were signed. JSON.parse(event.body) and JSON.stringify() would make others.
+  // The signed bytes. JSON.parse(event.body) and JSON.stringify() would produce different ones.
   const rawBody = Buffer.from(event.body ?? '', event.isBase64Encoded ? 'base64' : 'utf8');
-  // In any case, and a header that came twice with both values, so that it is refused.
+  // Names may be in any case. A header that was sent twice keeps both values, so that it is rejected.
   const { status, headers, body } = await hooks.receive({
     rawBody,
     headers: { ...event.headers, ...event.multiValueHeaders },

@@ -18,7 +18,7 @@ app.post(
   '/hooks',
   {
     onRequest: (request, reply) => {
-      // From here on the receiver answers, and Fastify calls nothing more.
+      // From here on the receiver sends the response, and Fastify runs nothing else.
       reply.hijack();
       hooks(request.raw, reply.raw);
     },

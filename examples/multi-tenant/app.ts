@@ -11,12 +11,12 @@ function receiverOf(account: Account): Receiver {
   let hooks = receivers.get(account.id);
   if (!hooks) {
     hooks = receiver({
-      // Asked for each delivery, so a key that is replaced in the secret manager takes effect at once.
+      // Called for each delivery, so a key that is replaced in the secret manager takes effect at once.
       privateKey: () => secrets.privateKeyOf(account.id),
       namespace: account.id,
       store,
       handlers: {
-        // The signature proves which account sent this, and no more: touch only what is that account's.
+        // The signature only proves which account sent this. Touch only that account's data.
         'transaction.paid': async (event) => {
           account.paidOrders.add(event.payload.transaction.order_id);
         },
