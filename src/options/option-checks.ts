@@ -99,33 +99,24 @@ export function store(store: unknown): IdempotencyStore<object> | false | undefi
 
 const KEEPING = ['keep', 'update', 'list', 'count', 'read', 'remove', 'discard'] as const;
 
-/** @param store where event ids are remembered: without it, a replay would run without a claim */
-export function deadLetters(
-  { deadLetters, ...given }: Readonly<Record<'deadLetters' | 'journal' | 'keepHeaders' | 'redrive', unknown>>,
-  store: IdempotencyStore<object> | undefined,
-) {
-  const journal = boolean('journal', given.journal);
-  const keepHeaders = headersToKeep(given.keepHeaders);
-  if (deadLetters === undefined) {
-    const needs = journal ? 'journal' : keepHeaders.length > 0 ? 'keepHeaders' : given.redrive && 'redrive';
-    if (!needs) return { deadLetters, journal, keepHeaders };
-    throw new ConfigurationError(
-      `${needs} needs the option deadLetters: a store such as memoryDeadLetters() that keeps the events.`,
-    );
-  }
-  const methods = deadLetters as Partial<Record<string, unknown>> | null;
-  if (KEEPING.some((method) => typeof methods?.[method] !== 'function')) {
-    throw new ConfigurationError(
-      `deadLetters is ${show(deadLetters)}. Give a store of dead letters such as memoryDeadLetters().`,
-    );
-  }
-  if (!store) {
-    throw new ConfigurationError(
-      'deadLetters needs a store: with store: false a replay could run an event that was processed. Leave store out, or give one.',
-    );
-  }
-  const letters = deadLetters as DeadLetterStore;
-  return { deadLetters: letters, joined: store.joins?.(letters) ? letters : undefined, journal, keepHeaders };
+export function deadLetters(store: unknown): DeadLetterStore | undefined {
+  if (store === undefined) return undefined;
+  const methods = store as Partial<Record<string, unknown>> | null;
+  if (KEEPING.every((method) => typeof methods?.[method] === 'function')) return store as DeadLetterStore;
+  throw new ConfigurationError(
+    `deadLetters is ${show(store)}. Give a store of dead letters such as memoryDeadLetters().`,
+  );
+}
+
+export function keepHeaders(names: unknown = []): readonly string[] {
+  if (!Array.isArray(names) || !names.every((name) => typeof name === 'string' && HEADER_NAME.test(name)))
+    throw new ConfigurationError(`keepHeaders is ${show(names)}. Give names of headers: ['x-tenant'].`);
+  const kept = names.map((name: string) => name.toLowerCase());
+  const credential = kept.find(isCredential);
+  if (credential === undefined) return kept;
+  throw new ConfigurationError(
+    `keepHeaders names ${credential}, and such a header carries credentials. Remove it: dead letters keep none.`,
+  );
 }
 
 /** The reasons for which a letter can be retried automatically. */
@@ -187,17 +178,6 @@ export function redrive(value: unknown): RedriveRules | undefined {
 function list(option: string, value: unknown, content: string): readonly unknown[] {
   if (Array.isArray(value) && value.length > 0) return value;
   throw new ConfigurationError(`${option} is ${show(value)}. Give a list of ${content}.`);
-}
-
-function headersToKeep(names: unknown = []): readonly string[] {
-  if (!Array.isArray(names) || !names.every((name) => typeof name === 'string' && HEADER_NAME.test(name)))
-    throw new ConfigurationError(`keepHeaders is ${show(names)}. Give names of headers: ['x-tenant'].`);
-  const kept = names.map((name: string) => name.toLowerCase());
-  const credential = kept.find(isCredential);
-  if (credential === undefined) return kept;
-  throw new ConfigurationError(
-    `keepHeaders names ${credential}, and such a header carries credentials. Remove it: dead letters keep none.`,
-  );
 }
 
 export function logger(logger: unknown): Logger | undefined {

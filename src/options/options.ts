@@ -119,10 +119,10 @@ export const RECEIVER_RULES = {
   sandbox: oneOf<check.SandboxPolicy>('accept', 'ignore', 'only'),
   drift: oneOf<check.DriftPolicy>('keep', 'handle'),
   store: option(undefined, check.store),
-  deadLetters: anything(),
-  journal: option(false, (value) => value),
+  deadLetters: option(undefined, check.deadLetters),
+  journal: option(false, (value, name) => check.boolean(name, value)),
   redrive: option(false, check.redrive),
-  keepHeaders: anything(),
+  keepHeaders: option(undefined, check.keepHeaders),
   namespace: option('default', check.namespace),
   lease: check.duration(30_000),
   limit: option('256kb', check.bodyLimit),
@@ -138,10 +138,7 @@ export const RECEIVER_OPTIONS = defineOptions(RECEIVER_RULES);
 
 /** The options as the stations use them: every time in milliseconds, every size in bytes. */
 export interface Configuration
-  extends Omit<
-    OptionValues<typeof RECEIVER_RULES>,
-    'privateKey' | 'handlers' | 'store' | 'deadLetters' | 'journal' | 'keepHeaders'
-  > {
+  extends Omit<OptionValues<typeof RECEIVER_RULES>, 'privateKey' | 'handlers' | 'store'> {
   readonly keys: KeysOf;
   readonly handlers: Handlers;
   readonly store: IdempotencyStore<object> | undefined;
@@ -149,7 +146,6 @@ export interface Configuration
   readonly deadLetters: DeadLetterStore | undefined;
   /** The dead letters, if the store removes them in its commits. */
   readonly joined?: DeadLetterStore | undefined;
-  readonly journal: boolean;
   /** In lower case. */
   readonly keepHeaders: readonly string[];
   /** Never 0: without a timeout a delivery ends with the claim that protects it. */
@@ -164,20 +160,37 @@ export function resolveOptions<Events extends EventSchemas, Extra extends object
   defaultStore: () => IdempotencyStore,
 ): Configuration {
   refuseOtherThanOptions(options);
-  const { privateKey: _, deadLetters, journal, keepHeaders, ...given } = RECEIVER_OPTIONS.read(options);
+  const { privateKey: _, ...given } = RECEIVER_OPTIONS.read(options);
   const store = given.store === false ? undefined : (given.store ?? defaultStore());
+  const { deadLetters } = given;
   const handlers = new Handlers(given.events.keys(), store);
   for (const [pattern, handler] of Object.entries(given.handlers)) handlers.on(pattern, handler);
   const configuration = {
     ...given,
-    ...check.deadLetters({ deadLetters, journal, keepHeaders, redrive: given.redrive }, store),
+    joined: deadLetters && store?.joins?.(deadLetters) ? deadLetters : undefined,
     keys: resolveKeys(options.privateKey, 'privateKey' in options),
     handlers,
     store,
     timeout: given.timeout || given.maxHandlerTime,
   };
+  refuseIncomplete(configuration);
   warnOfOptions(configuration, options);
   return configuration;
+}
+
+/** Refuses an option that needs another one. */
+function refuseIncomplete({ store, deadLetters, journal, keepHeaders, redrive }: Configuration): void {
+  const needs = journal ? 'journal' : keepHeaders.length > 0 ? 'keepHeaders' : redrive && 'redrive';
+  if (needs && !deadLetters) {
+    throw new ConfigurationError(
+      `${needs} needs the option deadLetters: a store such as memoryDeadLetters() that keeps the events.`,
+    );
+  }
+  if (deadLetters && !store) {
+    throw new ConfigurationError(
+      'deadLetters needs a store: with store: false a replay could run an event that was processed. Leave store out, or give one.',
+    );
+  }
 }
 
 function refuseOtherThanOptions(options: object): void {
