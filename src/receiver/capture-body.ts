@@ -26,8 +26,6 @@ export interface BodyRules {
   readonly timeout: number;
 }
 
-type Limits = Pick<Configuration, 'limit' | 'bodyTimeout'>;
-
 const WRONG_LENGTH = 'The length of the body differs from its Content-Length.';
 const REQUEST_READ =
   'Something read the body of the Request before hooks.fetch(), and it can be read only once. Call hooks.fetch(request) ' +
@@ -69,44 +67,33 @@ export function inspectHeaders(headers: IncomingHttpHeaders, limit: number): Rej
 export async function captureBody(
   source: BodySource,
   headers: IncomingHttpHeaders,
-  c: Limits,
+  { limit, bodyTimeout }: Pick<Configuration, 'limit' | 'bodyTimeout'>,
 ): Promise<Buffer | Rejection> {
-  if (source.readableDidRead === false) return readStream(source as IncomingMessage, headers, c);
-  if (source.request) return readRequest(source.request, headers, c);
+  const rules: BodyRules = { length: announcedLength(headers), limit, timeout: bodyTimeout };
+  if (source.readableDidRead === false) return readStream(source as IncomingMessage, rules);
+  if (source.request) return readRequest(source.request, rules);
   const kept = asBuffer(source.rawBody) ?? asBuffer(source.body);
   if (!kept) return consumed(readBefore(source, headers), parserOf(source, headers));
-  if (kept.length > c.limit) return tooLarge(c.limit);
-  if (kept.length === (announcedLength(headers) ?? kept.length)) return kept;
+  if (kept.length > limit) return tooLarge(limit);
+  if (kept.length === (rules.length ?? kept.length)) return kept;
   if (typeof (source.rawBody ?? source.body) === 'string') {
     return consumed('express.text() or similar changed the body when it decoded it.', 'express.text');
   }
   return new Rejection('BODY_MALFORMED', { hint: WRONG_LENGTH });
 }
 
-async function readStream(
-  stream: IncomingMessage,
-  headers: IncomingHttpHeaders,
-  c: Limits,
-): Promise<Buffer | Rejection> {
+async function readStream(stream: IncomingMessage, rules: BodyRules): Promise<Buffer | Rejection> {
   // It was read and ended without a chunk, so the body is empty.
   if (!stream.readable) return stream.readableEnded ? Buffer.alloc(0) : new Rejection('BODY_ABORTED');
-  const body = await readBody(stream, rulesOf(headers, c));
-  return typeof body === 'string' ? rejectionOf(body, c.limit) : body;
+  const body = await readBody(stream, rules);
+  return typeof body === 'string' ? rejectionOf(body, rules.limit) : body;
 }
 
-async function readRequest(
-  request: Request,
-  headers: IncomingHttpHeaders,
-  c: Limits,
-): Promise<Buffer | Rejection> {
+async function readRequest(request: Request, rules: BodyRules): Promise<Buffer | Rejection> {
   if (request.bodyUsed || request.body?.locked) return new Rejection('BODY_CONSUMED', { hint: REQUEST_READ });
-  const body = await readWebBody(request, rulesOf(headers, c));
+  const body = await readWebBody(request, rules);
   if (body === 'text') return new Rejection('BODY_CONSUMED', { hint: REQUEST_TEXT });
-  return typeof body === 'string' ? rejectionOf(body, c.limit) : body;
-}
-
-function rulesOf(headers: IncomingHttpHeaders, { limit, bodyTimeout }: Limits): BodyRules {
-  return { length: announcedLength(headers), limit, timeout: bodyTimeout };
+  return typeof body === 'string' ? rejectionOf(body, rules.limit) : body;
 }
 
 function rejectionOf(why: BodyFailure, limit: number): Rejection {
