@@ -85,21 +85,22 @@ export class Redrive {
       this.#note(letter, { attempts: letter.attempts, used }, undefined);
       return replayed;
     }
-    const attempts = letter.attempts + 1;
     const after = Math.min(used + 1, passed);
-    if (replayed.end === 'later') {
-      // The letter says how long its handler asked to wait, and whether it asked too late for another try.
-      const read = await this.#calls.read(letter.id);
-      const tried = !(read instanceof StoreFailure) && read.status === 'found' ? read.letter : undefined;
-      const next = tried ? nextTryAt(tried, points, after) : now;
-      this.#note(letter, { attempts, used: after }, next);
-      if (tried && next === undefined) this.#exhausted(tried, tried.attempts);
-      return replayed;
-    }
-    const next = letter.keptAt.getTime() + (points[after] ?? Number.NaN);
-    this.#note(letter, { attempts, used: after }, next > now - 1 ? next : undefined);
-    if (after === points.length) this.#exhausted(letter, attempts);
+    const tried = await this.#afterTry(letter, replayed.end);
+    const next = tried && nextTryAt(tried, points, after);
+    // If that time has passed, a try was missed, or the wait was not written: the next look comes after `every`, not at once.
+    const nextLook = next !== undefined && next > now - 1 ? next : undefined;
+    this.#note(letter, { attempts: letter.attempts + 1, used: after }, nextLook);
+    if (tried && next === undefined) this.#exhausted(tried);
     return replayed;
+  }
+
+  /** The letter after a try that did not process it; undefined if it cannot be read. */
+  async #afterTry(letter: DeadLetter, end: ReplayEnd): Promise<DeadLetter | undefined> {
+    if (end !== 'later') return { ...letter, attempts: letter.attempts + 1, code: undefined };
+    // The letter says how long its handler asked to wait, and whether it asked too late for another try.
+    const read = await this.#calls.read(letter.id);
+    return !(read instanceof StoreFailure) && read.status === 'found' ? read.letter : undefined;
   }
 
   /**
@@ -125,7 +126,7 @@ export class Redrive {
     if (nextAt !== undefined) this.#nextAt = Math.min(this.#nextAt, nextAt);
   }
 
-  #exhausted({ id, reason, eventId, eventName }: DeadLetter, attempts: number): void {
+  #exhausted({ id, reason, eventId, eventName, attempts }: DeadLetter): void {
     const { log } = this.#calls.caller;
     const names = { eventId: shorten(eventId), eventName: shorten(eventName) };
     writeLog(log, 'error', { deadLetterId: shorten(id), ...names, attempts }, LAST);

@@ -156,6 +156,18 @@ describe('a letter that failed', () => {
     expect(exhausted).toHaveLength(1);
   });
 
+  test('whose handler asks to wait is not retried at once, again and again, while the wait cannot be written', async () => {
+    const deadLetters = faultyDeadLetters();
+    const { runs, receive } = start(() => Promise.reject(new RetryAfterError(20)), {
+      ...{ deadLetters, redrive: { delays: ['1h'], every: '100ms' } },
+    });
+    await receive();
+    deadLetters.faults.update = rejects;
+    await pause(550);
+    expect(runs.length).toBeGreaterThan(2);
+    expect(runs.length).toBeLessThan(9);
+  });
+
   test('is retried although the service has retried it more often than there are delays', async () => {
     let isDown = true;
     const { receive, runs, left } = start(() => isDown && down());
