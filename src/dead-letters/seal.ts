@@ -151,10 +151,14 @@ export class LetterSeal {
     const { headers, keyIndex, keyId, signaturePrefix } = letter;
     const head = JSON.stringify({ headers, keyIndex, keyId, signaturePrefix });
     return {
-      body: this.#seal.seal(letter.rawBody, ofLetter(letter)),
+      body: this.closeBody(letter),
       head: this.#seal.seal(Buffer.from(head), ofEvent('head', letter)),
       issues: this.closeIssues(letter.issues, letter),
     };
+  }
+
+  closeBody(letter: LetterIdentity & Pick<OpenedParts, 'rawBody'>): Buffer {
+    return this.#seal.seal(letter.rawBody, ofLetter(letter));
   }
 
   closeIssues(issues: readonly Issue[], event: ProcessedEvent): Buffer {

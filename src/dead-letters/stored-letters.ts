@@ -70,6 +70,8 @@ export interface LetterRows {
   readonly table?: string | undefined;
   /** @returns the id of the kept letter */
   keep(row: NewRow): Promise<string>;
+  /** Nothing changes if the letter is gone. */
+  replaceBody(id: string, body: Buffer): Promise<unknown>;
   find(id: string, transaction?: unknown): Promise<FullRow | 'unreadable' | undefined>;
   update(id: string, change: RowChange): Promise<boolean>;
   /** Rows that include all that match. There may be more after the place `next`. */
@@ -108,7 +110,11 @@ export class StoredLetters implements DeadLetterStore {
   }
 
   async keep(letter: NewDeadLetter): Promise<string> {
-    return this.#rows.keep({ ...letter, ...this.#seal.close(letter) });
+    const id = await this.#rows.keep({ ...letter, ...this.#seal.close(letter) });
+    // The letter was there before. If its bytes were changed, or their key is gone, those of this delivery replace them.
+    if (id !== letter.id && (await this.read(id)).status === 'unreadable')
+      await this.#rows.replaceBody(id, this.#seal.closeBody({ ...letter, id }));
+    return id;
   }
 
   async update(id: string, { issues, ...change }: DeadLetterChange): Promise<boolean> {

@@ -89,14 +89,30 @@ export function keepsSharedLetters({ open, another, dumpOf, parts, change, pages
       expect(await sealed().read(later.id)).toEqual({ status: 'unreadable' });
     });
 
-    test('are unreadable when the old key is gone, also after another attempt', async () => {
+    test('are unreadable when the old key is gone, until a retry brings their bytes again', async () => {
       const letter = aLetter();
       await sealed().keep(letter);
       expect(await onlyNew().read(letter.id)).toEqual({ status: 'unreadable' });
-      await onlyNew().keep({ ...letter, id: newId() });
-      expect(await onlyNew().read(letter.id)).toEqual({ status: 'unreadable' });
-      expect(await rotated().read(letter.id)).toMatchObject({ status: 'found', headers: letter.headers });
+      expect(await onlyNew().keep({ ...letter, id: newId() })).toBe(letter.id);
+      for (const store of [onlyNew(), rotated()])
+        expect(await store.read(letter.id)).toMatchObject({
+          ...{ status: 'found', rawBody: letter.rawBody, headers: letter.headers },
+          letter: { attempts: 2 },
+        });
     });
+
+    test.each([
+      ['turned on', open, sealed],
+      ['turned off', sealed, open],
+    ])(
+      'are unreadable when encryption is %s, until a retry brings their bytes again',
+      async (_, written, read) => {
+        const letter = aLetter();
+        await written().keep(letter);
+        await read().keep({ ...letter, id: newId() });
+        expect(await read().read(letter.id)).toMatchObject({ status: 'found', rawBody: letter.rawBody });
+      },
+    );
 
     test('are unreadable without any key, and unencrypted ones with a key', async () => {
       const [secret, plain] = [aLetter(), aLetter()];

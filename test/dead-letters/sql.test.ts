@@ -24,10 +24,10 @@ const readsIn = (transaction: { query(sql: string): unknown }, sql: string) => t
 const newId = () => randomBytes(16).toString('hex');
 const ODD_IDS = 'e-1|e-1 |E-1| e-1|é|e\u0301|É|ß|ss|e\'1|e\\1|e\\\\1|e"1|💶|💷'.split('|');
 
-const ONE_EACH = { keep: 1, again: 1, find: 1, list: 1, count: 1, discard: 1, remove: 1, nothing: 1 };
+const ONE_EACH = { keep: 1, again: 2, find: 1, list: 1, count: 1, discard: 1, remove: 1, nothing: 1 };
 const POSTGRES_COUNTS = { ...ONE_EACH, update: 2 };
-// MySQL tells nothing of a write, so a keep, an update and a discard are read back.
-const MYSQL_COUNTS = { ...POSTGRES_COUNTS, keep: 2, again: 2, update: 3, discard: 2, remove: 2 };
+// A letter that is kept again is read, to see whether it opens. MySQL tells nothing of a write, so a keep, an update and a discard are read back.
+const MYSQL_COUNTS = { ...POSTGRES_COUNTS, keep: 2, again: 3, update: 3, discard: 2, remove: 2 };
 
 describeEachClient('dead letters through %s', (client) => {
   let letters: SqlLetters;

@@ -10,7 +10,7 @@ import {
 import { type ErrorCode, refuseUnknownOptions } from '../../errors.js';
 import { retentionMs } from '../../options/duration.js';
 import { connectionOf, invalidReply, text } from './connection.js';
-import { DISCARD, FIND, KEEP, PAGE, PRUNE, REMOVE, UPDATE } from './letter-scripts.js';
+import { DISCARD, FIND, KEEP, PAGE, PRUNE, REMOVE, REPLACE_BODY, UPDATE } from './letter-scripts.js';
 import { runScript, type Script, type SendCommand } from './scripts.js';
 
 export interface RedisDeadLettersOptions extends LetterOptions {
@@ -71,6 +71,8 @@ function redisLetterRows(options: RedisDeadLettersOptions): LetterRows {
       if (!kept) throw invalidReply();
       return kept;
     },
+
+    replaceBody: (id, body) => run(REPLACE_BODY, id, base64(body)),
 
     async find(id) {
       const row = await findRow(id);

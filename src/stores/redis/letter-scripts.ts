@@ -67,6 +67,11 @@ redis.call('ZADD', order, redis.call('HINCRBY', letters, 'serial', 1), id)
 redis.call('ZADD', ages, now, id)
 return id`);
 
+export const REPLACE_BODY = new Script(`${LETTERS}
+if not is_letter(ARGV[2]) then return 0 end
+redis.call('HSET', letters, 'b:' .. ARGV[2], ARGV[3])
+return 1`);
+
 export const UPDATE = new Script(`${LETTERS}
 local id, reason, code, issues, attempts = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 if not is_letter(id) then return 0 end

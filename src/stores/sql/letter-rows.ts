@@ -68,6 +68,7 @@ export abstract class SqlLetterRows implements LetterRows {
   }
 
   abstract keep(row: NewRow): Promise<string>;
+  abstract replaceBody(id: string, body: Buffer): Promise<unknown>;
   abstract find(id: string, transaction?: unknown): Promise<FullRow | undefined>;
   abstract update(id: string, change: RowChange): Promise<boolean>;
   abstract remove(event: ProcessedEvent, transaction: unknown): Promise<number>;

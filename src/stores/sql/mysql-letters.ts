@@ -95,6 +95,7 @@ ON DUPLICATE KEY UPDATE attempts = GREATEST(attempts + 1, VALUES(attempts)), rea
     ),
     /** Makes room for a letter of the same event and bytes as one that has expired. */
     forget: statement(`DELETE FROM ${table} WHERE ${ofEvent} AND discarded_at IS NULL AND ${EXPIRED}`),
+    replaceBody: statement(`UPDATE ${table} SET body = ${bytes(3)} WHERE id = ${bytes(2)} AND ${alive}`),
     find: statement(
       `SELECT ${selected(mysqlFragments)}, TO_BASE64(body) AS body FROM ${table} WHERE id = ${bytes(2)} AND ${alive}`,
     ),
@@ -140,6 +141,10 @@ export class MysqlLetterRows extends SqlLetterRows {
     throw new StoreError(
       'MySQL has no row of a dead letter that it was given. Check that client commits each statement by itself.',
     );
+  }
+
+  replaceBody(id: string, body: Buffer): Promise<unknown> {
+    return this.run(this.#sql.replaceBody, [id, body]);
   }
 
   async find(id: string, transaction?: unknown): Promise<FullRow | undefined> {

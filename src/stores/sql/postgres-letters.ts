@@ -82,6 +82,7 @@ ON CONFLICT (key, fingerprint) WHERE discarded_at IS NULL DO UPDATE SET
   attempts = CASE WHEN ${expired('l.')} THEN excluded.attempts ELSE GREATEST(l.attempts + 1, excluded.attempts) END,
   reason = excluded.reason, code = excluded.code, issues = excluded.issues, head = excluded.head
 RETURNING id`;
+  const replaceBody = `UPDATE ${table} SET body = $3::bytea WHERE id = $2 AND ${alive}`;
   const update = `
 UPDATE ${table} SET reason = $3, code = $4, issues = $5::bytea, attempts = COALESCE($6::int, attempts)
 WHERE id = $2 AND ${alive}`;
@@ -96,6 +97,7 @@ DELETE FROM ${table} WHERE arrival IN (
 )`;
   return {
     keep: new Statement(keep),
+    replaceBody: new Statement(replaceBody),
     find: new Statement(find),
     findWithin: new Statement(`${find} AND NOT (${SEES_THE_PAST})`),
     update: new Statement(update),
@@ -128,6 +130,10 @@ export class PostgresLetterRows extends SqlLetterRows {
     throw new StoreError(
       'Postgres kept a dead letter without a row. Check the table for rules and triggers.',
     );
+  }
+
+  replaceBody(id: string, body: Buffer): Promise<unknown> {
+    return this.run(this.#sql.replaceBody, [id, body]);
   }
 
   async find(id: string, transaction?: unknown): Promise<FullRow | undefined> {
