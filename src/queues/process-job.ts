@@ -84,6 +84,8 @@ async function decodeAndProcess(
   if (decoded.rejection) return decoded.rejection;
   // The receiver queues this event on purpose, and another worker may declare it.
   if (decoded.status === 'unknown') return new Rejection('CONFIGURATION_INVALID', { hint: UNDECLARED });
+  // Another worker may have started the job by now.
+  if (delivery.claimLost) return new Rejection('CLAIM_LOST', { hint: LOST });
   delivery.fingerprint = new DigestFingerprint(bytes);
   const given = { delivery, decoded, letter: undefined, queued: true };
   // Receivers and workers may share a store, but not its keys: an event that the receiver has completed would be a duplicate
@@ -93,4 +95,5 @@ async function decodeAndProcess(
 }
 
 const NOT_QUEUED = 'The job has no delivery. Add jobs to this queue with enqueue() only.';
+const LOST = 'The worker lost the job before its handlers were called, so none ran.';
 const UNDECLARED = 'This event is not declared here. Declare it with the option events of processor().';

@@ -396,6 +396,15 @@ describe('processor()', () => {
     expect(await work(data, { ...here, signal: losing.signal })).toMatchObject({ verdict: 'failed' });
   });
 
+  test('a job that its worker has lost before it starts runs no handler: another worker may have it', async () => {
+    const handle = jest.fn();
+    const work = processor({ '*': handle }, silent);
+    const { data } = await jobOf();
+    const end = await work(data, { ...here, signal: AbortSignal.abort() });
+    expect(end).toMatchObject({ verdict: 'failed', error: { code: 'CLAIM_LOST' } });
+    expect(handle).not.toHaveBeenCalled();
+  });
+
   test.each<[unknown, string]>([
     [undefined, 'queue is undefined.'],
     [{ queue: '' }, 'queue is "".'],

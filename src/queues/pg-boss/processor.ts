@@ -1,6 +1,6 @@
 // The function that a worker of pg-boss calls for each batch of jobs.
 import { setTimeout as pause } from 'node:timers/promises';
-import { ConfigurationError, show, WebhookError } from '../../errors.js';
+import { ConfigurationError, show, type WebhookError } from '../../errors.js';
 import type { EventSchemas } from '../../events/event.js';
 import type { Outcome } from '../../observer.js';
 import { MAX_TIMER_MS } from '../../options/duration.js';
@@ -82,8 +82,8 @@ async function processEvent(
       return undefined;
     }
     if (end.verdict !== 'later') throw storable(end.error);
-    if (signal.aborted) throw new WebhookError('IN_PROGRESS');
-    // pg-boss cannot delay a job without counting a retry, so the job waits here, at most until it expires.
+    // pg-boss cannot delay a job without counting a retry, so the job waits here, at most until it expires. Then it fails:
+    // `work` runs nothing once the signal has aborted.
     await pause(end.delayMs, undefined, { signal, ref: false }).catch(() => {});
   }
 }

@@ -1,5 +1,5 @@
-import { expect, test } from '@jest/globals';
-import { type HandlerContext, memoryStore, type TransactionPaid } from 'payment-webhooks';
+import { expect, jest, test } from '@jest/globals';
+import { type HandlerContext, memoryStore, RetryAfterError, type TransactionPaid } from 'payment-webhooks';
 import { enqueue, processor } from 'payment-webhooks/queues/pg-boss';
 import { fixtures } from 'payment-webhooks/testing';
 import { type BossTrial, ownBossSchema, withPostgres } from '../../setup/boss-trial.js';
@@ -87,6 +87,20 @@ withPostgres('a job', () => {
     await trial.job('failed');
     expect(ran).toEqual([]);
   });
+});
+
+test('a job that expires while it waits to run again is not run again', async () => {
+  const expiring = new AbortController();
+  const handle = jest.fn(() => {
+    setImmediate(() => expiring.abort());
+    throw new RetryAfterError('1h');
+  });
+  const { rawBody, headers } = contextOf(paid());
+  const data = { rawBody: rawBody.toString(), headers, keyIndex: 0 };
+  const job = { id: 'x', name: 'webhooks', data, expireInSeconds: 900, retryCount: 0 };
+  const work = processor({ '*': handle }, silent);
+  await expect(work([{ ...job, signal: expiring.signal }])).rejects.toMatchObject({ code: 'CLAIM_LOST' });
+  expect(handle).toHaveBeenCalledTimes(1);
 });
 
 test.each([null, {}, 'postgres://'])('processor() refuses %j for a boss', (boss) => {
