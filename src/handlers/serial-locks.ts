@@ -32,10 +32,13 @@ export function serialValuesOf(
   for (const handler of serial) {
     try {
       const value = handler.serial?.(subject as never);
-      if (typeof value !== 'string' || value === '')
+      if (typeof value !== 'string' || value === '') {
+        // From an async function it is a promise, and one that rejects unhandled would end the process.
+        Promise.resolve(value).catch(() => {});
         throw new ConfigurationError(
           `serial of the handler ${handler.name} returned ${show(value)}. Return text that is not empty.`,
         );
+      }
       values.set(handler, value);
     } catch (cause) {
       const fields = { handler: handler.name, ...handlerErrorFields(cause) };

@@ -512,6 +512,8 @@ test.each<[string, () => unknown]>([
   ['returns nothing', () => undefined],
   ['returns empty text', () => ''],
   ['returns a promise', async () => 'secret-1'],
+  // If nothing handled the rejection, Node would end the process, and Jest fails the test.
+  ['returns a promise that rejects', async () => raise(new Error('secret-1'))],
 ])('a serial function that %s: 500, and the event is kept', async (_, broken) => {
   const log = captureLog();
   const handler = jest.fn();
