@@ -123,6 +123,11 @@ export class Handlers {
         `${call} was given ${show(handler)}. Give a function (event, context) => ….`,
       );
     }
+    if (isGenerator(handler)) {
+      throw new ConfigurationError(
+        `${call} was given a generator function, which does not run when it is called. Give async (event, context) => ….`,
+      );
+    }
     const { name, serial } = checkOptions(call, options);
     if (serial && !this.#store)
       throw new ConfigurationError(`${call} has serial, which needs a store. Remove store: false.`);
@@ -134,6 +139,11 @@ export class Handlers {
     const completionKey = name === undefined ? undefined : `${kind ?? ''}${name}`;
     return { name: name ?? (handler.name || pattern), completionKey, run, serial };
   }
+}
+
+/** A call of such a function only returns an iterator, so its event would be answered 200 and never be handled. */
+function isGenerator(handler: object): boolean {
+  return Object.prototype.toString.call(handler).includes('Generator');
 }
 
 /** Refuses typos: without a name, a handler would run again on every retry. */

@@ -131,6 +131,16 @@ describe('a handler', () => {
     }
   });
 
+  test.each([function* handle() {}, async function* handle() {}])(
+    'a generator function is refused, because a call would not run it',
+    (handler) => {
+      for (const call of eachWay(handler)) {
+        expect(call).toThrow(ConfigurationError);
+        expect(call).toThrow('was given a generator function, which does not run when it is called');
+      }
+    },
+  );
+
   test.each(['', ' ', 'two words', 'ä', 'x'.repeat(65), 5, null, {}])('the name %p is refused', (name) => {
     for (const call of eachWay(() => {}, { name }))
       expect(call).toThrow('Give 1 to 64 printable ASCII characters');
