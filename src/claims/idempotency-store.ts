@@ -28,8 +28,8 @@ export type ClaimResult<Extra extends object = {}> =
   | { readonly status: 'completed'; readonly fingerprint: string };
 
 /**
- * Remembers event ids. Every method may return a value or a promise. `storeContract()` in `payment-webhooks/testing`
- * checks an implementation.
+ * Remembers event ids. Every method except `joins()` may return a value or a promise. `storeContract()` in
+ * `payment-webhooks/testing` checks an implementation.
  */
 export interface IdempotencyStore<Extra extends object = {}> {
   /**

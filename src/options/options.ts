@@ -167,7 +167,7 @@ export function resolveOptions<Events extends EventSchemas, Extra extends object
   for (const [pattern, handler] of Object.entries(given.handlers)) handlers.on(pattern, handler);
   const configuration = {
     ...given,
-    joined: deadLetters && store?.joins?.(deadLetters) ? deadLetters : undefined,
+    joined: deadLetters && store?.joins?.(deadLetters) === true ? deadLetters : undefined,
     keys: resolveKeys(options.privateKey, 'privateKey' in options),
     handlers,
     store,
