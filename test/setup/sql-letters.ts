@@ -71,7 +71,7 @@ export function sqlServers(used: readonly SqlClient[] = clients): (client: SqlCl
 }
 
 const ODD = `SET SESSION sql_mode = 'NO_BACKSLASH_ESCAPES,ANSI_QUOTES,PIPES_AS_CONCAT,ONLY_FULL_GROUP_BY', time_zone = '-11:00',
-  collation_connection = 'latin1_german1_ci'`;
+  collation_connection = 'latin1_german1_ci', innodb_snapshot_isolation = ON`;
 
 /** @param url of the server that the client speaks to */
 async function sqlLetters(client: SqlClient, url: string): Promise<SqlLetters> {
@@ -155,8 +155,12 @@ function withMysql(uri: string, schema: string, client: Exclude<SqlClient, OfPos
       'connection',
       (connection) => void (connection as unknown as CallbackConnection).query(ODD, () => {}),
     );
+  const database = overMysql2(pool, client === 'mysql2 execute' ? 'execute' : 'query');
+  // What later versions of MariaDB take for more than a comment.
+  const query: typeof database.query = (by, sql, values) =>
+    database.query(by, sql.replace('/*M!110402', '/*M!'), values);
   return {
-    ...lettersOn(overMysql2(pool, client === 'mysql2 execute' ? 'execute' : 'query'), schema),
+    ...lettersOn({ ...database, query }, schema),
     run: async (sql, values) => (await pool.query(sql, values))[0] as Record<string, unknown>[],
     again: () => withMysql(uri, schema, client),
     close: () => pool.end(),

@@ -4,7 +4,7 @@ import { newToken } from '../../claims/token.js';
 import type { FullRow, NewRow, RowChange } from '../../dead-letters/stored-letters.js';
 import { StoreError } from '../../errors.js';
 import { type LetterDialect, readRow, SqlLetterRows, selected, textOf, valuesOf } from './letter-rows.js';
-import { mysqlTable, releaseSavepoint, setSavepoint } from './mysql.js';
+import { LOCK_LATEST, mysqlTable, releaseSavepoint, setSavepoint } from './mysql.js';
 import type { Connections, Row, RunSql } from './session.js';
 import { PRUNE_BATCH, Statement } from './statement.js';
 
@@ -105,7 +105,7 @@ UPDATE ${table} SET reason = ${bytes(3)}, code = ${bytes(4)}, issues = ${bytes(5
 WHERE id = ${bytes(2)} AND ${alive}`),
     isAlive: statement(`SELECT arrival FROM ${table} WHERE id = ${bytes(2)} AND ${alive} FOR UPDATE`),
     removable: statement(`SELECT arrival FROM ${table} WHERE ${removed} FOR UPDATE`),
-    remove: statement(`DELETE FROM ${table} WHERE ${removed}`),
+    remove: statement(`${LOCK_LATEST} DELETE FROM ${table} WHERE ${removed}`),
     /** How many rows the statement before this one deleted, on the same connection. */
     removed: statement('SELECT ROW_COUNT() AS removed'),
     discard: statement(`

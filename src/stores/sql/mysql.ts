@@ -26,6 +26,12 @@ const NO_SAVEPOINT: ReadonlySet<unknown> = new Set(['ER_SP_DOES_NOT_EXIST', 1305
 /** MySQL prepares no savepoints, so a client that prepares every statement cannot set one. */
 const NOT_PREPARED: ReadonlySet<unknown> = new Set(['ER_UNSUPPORTED_PS', 1295, '1295']);
 
+/**
+ * Before a statement that locks what others have committed since the transaction first read. From 11.6 on, MariaDB answers it
+ * with error 1020 and rolls the transaction back, unless told otherwise. A comment to MySQL and to earlier versions.
+ */
+export const LOCK_LATEST = '/*M!110402 SET STATEMENT innodb_snapshot_isolation = OFF FOR */';
+
 /** The name as MySQL quotes it. */
 export function mysqlTable(name: unknown): string {
   return parseTable(name).table.replaceAll('"', '`');
@@ -337,9 +343,13 @@ FROM ${table} WHERE \`key\` = UNHEX($1) FOR UPDATE`;
  */
 function readsWithLetter(table: string, letterTable: string | undefined) {
   const read = (lock: string) => {
+    if (letterTable === undefined) return readOf(table, '');
     const exists = `EXISTS (SELECT 1 FROM ${letterTable} l WHERE l.\`key\` = UNHEX($1) AND l.discarded_at IS NULL${lock})`;
-    const kept = `,\n  CASE WHEN ${exists} THEN 'true' ELSE 'false' END AS kept`;
-    return new Statement(readOf(table, letterTable === undefined ? '' : kept), { prepared: false });
+    return readOf(table, `,\n  CASE WHEN ${exists} THEN 'true' ELSE 'false' END AS kept`);
   };
-  return { asTheyWere: read(''), asTheyAre: read(' LOCK IN SHARE MODE') };
+  const statement = (text: string) => new Statement(text, { prepared: false });
+  return {
+    asTheyWere: statement(read('')),
+    asTheyAre: statement(`${LOCK_LATEST}${read(' LOCK IN SHARE MODE')}`),
+  };
 }

@@ -20,7 +20,7 @@ export class Statement {
 
   /** Whether it gives rows itself. What clients resolve with after any other statement differs, and says nothing. */
   get returnsRows(): boolean {
-    return /^\s*(?:SELECT|WITH)\b|\bRETURNING\b/.test(this.text);
+    return /^\s*(?:\/\*.*?\*\/\s*)?(?:SELECT|WITH)\b|\bRETURNING\b/.test(this.text);
   }
 }
 
