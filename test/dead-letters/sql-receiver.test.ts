@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { memoryDeadLetters, type Receiver, type ReceiverOptions, receiver } from 'payment-webhooks';
 import { postgresDeadLetters, postgresStore } from 'payment-webhooks/stores/postgres';
-import { sqlStore } from 'payment-webhooks/stores/sql';
+import { sqlDeadLetters, sqlStore } from 'payment-webhooks/stores/sql';
 import { Pool } from 'pg';
 import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
@@ -195,6 +195,35 @@ describeEachClient('a receiver with dead letters through %s', (client) => {
     expect(await hooks.deadLetters?.replay()).toMatchObject({ processed: 0, failed: 1 });
     expect(await lettersOf(hooks)).toMatchObject([{ id: before?.id, eventId: id, reason: 'failed' }]);
   });
+
+  if (client !== 'pg pool')
+    test('replays a letter through a client that turns the names of columns into camelCase', async () => {
+      const { database } = letters;
+      const camelCase = (row: object) =>
+        Object.entries(row).map(([name, value]) => [
+          name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
+          value,
+        ]);
+      const query: typeof database.query = async (by, sql, values) => {
+        const rows = await database.query(by, sql, values);
+        return Array.isArray(rows) ? rows.map((row) => Object.fromEntries(camelCase(row))) : rows;
+      };
+      const renamed = { ...database, query };
+      const store = sqlStore({ ...renamed, table: inSchema('webhook_event') });
+      const deadLetters = sqlDeadLetters({ ...renamed, table: inSchema('dead_letter'), encryptionKeys });
+      const { bank, hooks, id, send } = paying('camel', { store, deadLetters });
+      await store.ping();
+      expect(await send()).toEqual([500, 'HANDLER_FAILED']);
+      expect(await lettersOf(hooks)).toMatchObject([{ eventId: id, eventName: 'refund.made' }]);
+      expect((await hooks.deadLetters?.count())?.oldest).toEqual((await lettersOf(hooks))[0]?.keptAt);
+      bank.fails = false;
+      expect(await hooks.deadLetters?.replay()).toMatchObject({ processed: 1 });
+      expect([await eventsOf(hooks), await paid(id)]).toEqual([[], 1]);
+      const leased = sqlStore({ ...renamed, transaction: undefined, table: inSchema('webhook_event') });
+      await leased.claim('camel:live:running', request);
+      const running = await leased.claim('camel:live:running', request);
+      expect(running.status === 'in_progress' && running.retryAfterMs).toBeGreaterThan(1_000);
+    });
 
   /** Statements of one event. A claim that took long may have waited for another, which costs a look at the letters. */
   async function fewest(hooks: Pick<Receiver, 'receive'>, taken: () => number): Promise<number> {

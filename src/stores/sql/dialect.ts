@@ -71,13 +71,16 @@ export interface Dialect {
   isCompleted(run: RunSql, owner: Owner): Promise<boolean>;
 }
 
-/** A row as both dialects return it: all of it text, since clients read other types differently. */
+/**
+ * A row as both dialects return it: all of it text, since clients read other types differently. No column that is read has an
+ * underscore in its name, since some clients turn such names into camelCase.
+ */
 export function readAnswer(row: Row | undefined): Answer {
   if (!row)
     throw new StoreError(
       'The database answered a claim without a row. Check that query() resolves with the rows, and the table for triggers and rules.',
     );
-  const { status, attempt, finished, fingerprint, lease_left, kept, session } = row;
+  const { status, attempt, finished, fingerprint, remaining, kept, session } = row;
   if (status === 'claimed') {
     const number = Number(attempt);
     if (Number.isSafeInteger(number) && number > 0)
@@ -90,7 +93,7 @@ export function readAnswer(row: Row | undefined): Answer {
       };
   }
   if (status === 'completed') return { status, fingerprint: String(fingerprint) };
-  if (status === 'in_progress') return { status, retryAfterMs: Math.max(Number(lease_left) || 0, 1) };
+  if (status === 'in_progress') return { status, retryAfterMs: Math.max(Number(remaining) || 0, 1) };
   throw unreadable();
 }
 

@@ -100,8 +100,8 @@ ORDER BY arrival LIMIT ${Math.trunc(limit)}`,
     const { select, milliseconds, number } = this.dialect;
     const told = `CASE WHEN place <= ${number(values.length + 2)} THEN event_name END`;
     const { rows } = await this.#ask(
-      `SELECT ${select('reason')} AS reason, ${select(told)} AS event_name, SUM(letters) AS letters,
-  ${milliseconds('MIN(oldest)')} AS oldest_ms
+      `SELECT ${select('reason')} AS reason, ${select(told)} AS eventname, SUM(letters) AS letters,
+  ${milliseconds('MIN(oldest)')} AS oldest
 FROM (
   SELECT reason, event_name, COUNT(*) AS letters, MIN(kept_at) AS oldest,
     ROW_NUMBER() OVER (PARTITION BY reason ORDER BY MIN(arrival)) AS place
@@ -111,9 +111,9 @@ FROM (
     );
     return rows.map((row) => ({
       reason: this.dialect.text(row.reason) as DeadLetterReason,
-      eventName: optional(row.event_name, this.dialect.text) ?? FURTHER_NAMES,
+      eventName: optional(row.eventname, this.dialect.text) ?? FURTHER_NAMES,
       count: Number(row.letters),
-      oldest: dateOf(row.oldest_ms),
+      oldest: dateOf(row.oldest),
     }));
   }
 
@@ -168,24 +168,27 @@ export function valuesOf(row: NewRow): unknown[] {
 
 /** What is selected of a row that {@link readRow} reads. */
 export function selected({ select, milliseconds }: Pick<LetterDialect, 'select' | 'milliseconds'>): string {
-  const texts = [...COLUMNS, ...WHY].map(
-    (column) => `${select(column)} AS ${column === 'key' ? 'letter_key' : column}`,
-  );
-  const times = ['kept', 'discarded'].map((when) => `${milliseconds(`${when}_at`)} AS ${when}_ms`);
+  const texts = [...COLUMNS, ...WHY].map((column) => `${select(column)} AS ${aliasOf(column)}`);
+  const times = ['kept', 'discarded'].map((when) => `${milliseconds(`${when}_at`)} AS ${when}`);
   return ['arrival AS place', ...texts, 'sandbox', 'attempts', ...times].join(', ');
+}
+
+/** Some clients turn names with underscores into camelCase, and `key` is a word of SQL. */
+function aliasOf(column: string): string {
+  return column === 'key' ? 'letterkey' : column.replaceAll('_', '');
 }
 
 /** Clients return rows with different types. */
 export function readRow(row: Row, { text, blob }: Pick<LetterDialect, 'text' | 'blob'>): FullRow {
-  const by = optional(row.discarded_by, text);
+  const by = optional(row.discardedby, text);
   return {
     place: String(row.place),
     id: text(row.id),
-    key: text(row.letter_key),
+    key: text(row.letterkey),
     fingerprint: text(row.fingerprint),
     namespace: text(row.namespace),
-    eventName: text(row.event_name),
-    eventId: text(row.event_id),
+    eventName: text(row.eventname),
+    eventId: text(row.eventid),
     sandbox: TRUE.has(row.sandbox),
     reason: text(row.reason) as DeadLetterReason,
     code: optional(row.code, text) as ErrorCode | undefined,
@@ -193,9 +196,9 @@ export function readRow(row: Row, { text, blob }: Pick<LetterDialect, 'text' | '
     issues: blob(row.issues),
     head: optional(row.head, blob),
     body: optional(row.body, blob),
-    keptAt: dateOf(row.kept_ms).getTime(),
+    keptAt: dateOf(row.kept).getTime(),
     ...(by !== undefined && {
-      discarded: { by, because: optional(row.discarded_because, text) ?? '', at: dateOf(row.discarded_ms) },
+      discarded: { by, because: optional(row.discardedbecause, text) ?? '', at: dateOf(row.discarded) },
     }),
   };
 }

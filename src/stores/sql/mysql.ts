@@ -73,7 +73,7 @@ export class MysqlDialect implements Dialect {
 
   async ping(run: RunSql): Promise<void> {
     const row = await this.#ping(run);
-    if (row?.read_only !== '0' && row?.read_only !== 'OFF')
+    if (row?.readonly !== '0' && row?.readonly !== 'OFF')
       throw new StoreError('This MySQL is read-only, so no event can be claimed. Connect to the primary.');
     if (row.ids !== '2') throw inexactKey(this.#sql.exactKey);
   }
@@ -217,10 +217,10 @@ export class MysqlDialect implements Dialect {
 function answerOf(row: Row | undefined): Answer {
   if (!row) return readAnswer(undefined);
   const status = row.mine === 'yes' ? 'claimed' : row.completed === 'yes' ? 'completed' : 'in_progress';
-  const { attempt, finished, fingerprint, lease_left, kept, session } = row;
+  const { attempt, finished, fingerprint, remaining, kept, session } = row;
   return readAnswer({
     ...{ status, attempt, finished: unhex(finished), fingerprint: unhex(fingerprint) },
-    lease_left: Number(lease_left) / 1_000,
+    remaining: Number(remaining) / 1_000,
     ...{ kept, session },
   });
 }
@@ -315,7 +315,7 @@ DELETE t FROM (${oldest}) due STRAIGHT_JOIN ${table} t FORCE INDEX (PRIMARY) ON 
 WHERE t.${forgotten}`),
     // Reads no row of the table, and fails without it. Counts two ids as the key column compares them.
     ping: statement(`
-SELECT CAST(@@GLOBAL.read_only AS CHAR) AS read_only, CAST(COUNT(DISTINCT id) AS CHAR) AS ids
+SELECT CAST(@@GLOBAL.read_only AS CHAR) AS readonly, CAST(COUNT(DISTINCT id) AS CHAR) AS ids
 FROM (SELECT \`key\` AS id FROM ${table} WHERE FALSE UNION ALL SELECT 'a' UNION ALL SELECT 'A') ids`),
     waitAsBefore: statement('SET SESSION innodb_lock_wait_timeout = @payment_webhooks_wait'),
     // Not through the idle transaction: a server timeout may be about to end it.
@@ -332,7 +332,7 @@ SELECT HEX(\`key\`) AS stored, CASE WHEN token = $2 THEN 'yes' ELSE 'no' END AS 
   CASE WHEN ${IS_FREE} THEN 'yes' ELSE 'no' END AS free,
   CASE WHEN lease_ends = ${NEVER} THEN 'yes' ELSE 'no' END AS completed,
   CAST(attempt AS CHAR) AS attempt, HEX(finished) AS finished, HEX(fingerprint) AS fingerprint,
-  CAST(TIMESTAMPDIFF(MICROSECOND, ${UTC_NOW}, lease_ends) AS CHAR) AS lease_left,
+  CAST(TIMESTAMPDIFF(MICROSECOND, ${UTC_NOW}, lease_ends) AS CHAR) AS remaining,
   CAST(@@SESSION.autocommit AS CHAR) AS autocommit, CAST(CONCAT(CONNECTION_ID(), ' ', ${STARTED}) AS CHAR) AS session${kept}
 FROM ${table} WHERE \`key\` = UNHEX($1) FOR UPDATE`;
 

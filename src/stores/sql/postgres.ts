@@ -51,8 +51,8 @@ export class PostgresDialect implements Dialect {
   }
 
   async ping(run: RunSql): Promise<void> {
-    const { read_only, ids } = (await run(this.#sql.ping, [])).rows[0] ?? {};
-    if (read_only !== 'off')
+    const { readonly, ids } = (await run(this.#sql.ping, [])).rows[0] ?? {};
+    if (readonly !== 'off')
       throw new StoreError('This Postgres is read-only, so no event can be claimed. Connect to the primary.');
     if (ids !== '2') throw inexactKey(this.#sql.exactKey);
   }
@@ -191,7 +191,7 @@ ON CONFLICT (key) DO UPDATE SET
 RETURNING key::text COLLATE "C" AS key,
   CASE WHEN token = $2::uuid THEN 'claimed' WHEN lease_ends = 'infinity' THEN 'completed' ELSE 'in_progress' END AS status,
   attempt::text AS attempt, finished, fingerprint,
-  ((date_part('epoch', lease_ends) - date_part('epoch', ${NOW})) * 1000)::text AS lease_left`);
+  ((date_part('epoch', lease_ends) - date_part('epoch', ${NOW})) * 1000)::text AS remaining`);
   return {
     claim,
     // Changes one row if the event is new, and none otherwise.
@@ -218,7 +218,7 @@ DELETE FROM ${table} WHERE key IN (
 )`),
     // Reads no row of the table, and fails without it. Counts two ids as the key column compares them.
     ping: unprepared(`
-SELECT current_setting('transaction_read_only') AS read_only, count(DISTINCT key)::text AS ids
+SELECT current_setting('transaction_read_only') AS readonly, count(DISTINCT key)::text AS ids
 FROM (SELECT key FROM ${table} WHERE false UNION ALL SELECT 'a' UNION ALL SELECT 'A') ids`),
     renewTransaction: unprepared(`SELECT set_config('idle_in_transaction_session_timeout', $1, true)`),
     // Not through the idle transaction: Postgres may be about to end it.
