@@ -9,6 +9,7 @@ import { KEY, receivable } from '../setup/delivery.js';
 import { needing } from '../setup/platform.js';
 import { leased, overPg } from '../setup/sql-clients.js';
 import { gate, until } from '../setup/waiting.js';
+import { expire } from './transactions.js';
 import { granted, ownWorld, postgresWorld } from './worlds.js';
 
 const request = { leaseMs: 30_000, fingerprint: 'a'.repeat(64) };
@@ -211,6 +212,53 @@ needing('postgres').describe('a transaction function that does not keep its word
     expect(await wrapped.release([])).toBe(true);
   });
 });
+
+const entityKind = Symbol.for('drizzle:entityKind');
+
+/** Like a transaction of Drizzle, which still sends statements through its connection once it has ended. */
+class DrizzleTransaction {
+  static readonly [entityKind] = 'NodePgTransaction';
+  readonly #client: PoolClient;
+
+  constructor(client: PoolClient) {
+    this.#client = client;
+  }
+
+  execute(sql: string, values: unknown[]) {
+    return this.#client.query(sql, values);
+  }
+}
+
+needing('postgres').describe(
+  'a transaction that still runs statements once it has ended, as with Drizzle',
+  () => {
+    const world = ownWorld(() => postgresWorld('sqlStore'));
+
+    test('writes nothing after the lease, neither by itself nor with another event', async () => {
+      const { pool } = world.open({ max: 1 });
+      const right = overPg(pool);
+      const store = sqlStore<Pool, DrizzleTransaction>({
+        ...{ dialect: 'postgres', client: pool, table: world.table },
+        query: async (by, sql, values) =>
+          (by instanceof DrizzleTransaction ? await by.execute(sql, values) : await by.query(sql, values))
+            .rows,
+        transaction: (work) => right.transaction((client) => work(new DrizzleTransaction(client))),
+      });
+      const claim = granted(await store.claim('late', request));
+      const { transaction } = claim.context;
+      const pay = async (event: string) =>
+        transaction.execute(`INSERT INTO ${world.ledger} (event) VALUES ($1)`, [event]);
+      await pay('in time');
+      await expire(claim);
+      await until(() => pool.totalCount === pool.idleCount);
+      await expect(pay('late')).rejects.toThrow('The transaction has ended');
+      const next = granted(await store.claim('next', request));
+      await expect(pay('late')).rejects.toThrow('The transaction has ended');
+      expect(await next.complete()).toBe(true);
+      expect([await world.paid('in time'), await world.paid('late')]).toEqual([0, 0]);
+    });
+  },
+);
 
 needing('postgres').describe('a query function that does not resolve with rows', () => {
   const world = ownWorld(() => postgresWorld('sqlStore'));

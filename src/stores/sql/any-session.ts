@@ -136,6 +136,9 @@ function kindOf(answer: unknown): string {
 /** How `transaction()` itself ended. */
 type Outcome = { readonly resolved: true } | { readonly resolved: false; readonly error: unknown };
 
+/** By this every class of Drizzle can be recognized. */
+const DRIZZLE = Symbol.for('drizzle:entityKind');
+
 class HeldTransaction implements Session {
   /** Resolves when the work is called, and rejects if it never is. */
   readonly called: Promise<void>;
@@ -166,10 +169,14 @@ class HeldTransaction implements Session {
     );
   }
 
-  /** ORMs refuse a transaction that has ended. A connection would run the statement by itself, or for another event. */
+  /**
+   * Most ORMs refuse a transaction that has ended. A connection would run the statement by itself, or for another event, and so
+   * would Drizzle, which keeps the connection.
+   */
   get outlives(): boolean {
     const { transaction } = this;
-    return typeof transaction === 'object' && transaction !== null && 'release' in transaction;
+    if (typeof transaction !== 'object' || transaction === null) return false;
+    return 'release' in transaction || DRIZZLE in Object(transaction.constructor);
   }
 
   get isOpen(): boolean {
