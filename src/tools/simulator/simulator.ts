@@ -1,7 +1,8 @@
 // Starts the simulator, and the class by which a program controls it.
 import type { RequestListener, Server } from 'node:http';
-import { ConfigurationError } from '../../errors.js';
+import { ConfigurationError, show } from '../../errors.js';
 import { writeLog } from '../../logger.js';
+import { MAX_TIMER_MS } from '../../options/duration.js';
 import { HttpError } from '../pages/http-error.js';
 import { isLocalHost } from './address/host.js';
 import {
@@ -109,6 +110,11 @@ export class Simulator {
     filter: WaitFilter = {},
     { timeout = 10_000 }: { readonly timeout?: number } = {},
   ): Promise<Delivery> {
+    if (typeof timeout !== 'number' || !(timeout >= 0 && timeout <= MAX_TIMER_MS)) {
+      throw new ConfigurationError(
+        `timeout is ${show(timeout)}. Give milliseconds, at most ${MAX_TIMER_MS} (24 days).`,
+      );
+    }
     const { store } = this.#service;
     const found = await forProgram(() => waitForDelivery(store, filter, timeout));
     if (found) return deliveryRecord(found);
@@ -149,6 +155,11 @@ export class Simulator {
     path = '/',
     { events }: { readonly events?: readonly string[] } = {},
   ): Promise<Webhook> {
+    if (typeof app !== 'function') {
+      throw new ConfigurationError(
+        `app is ${show(app)}. Give an Express app or a function (request, response), or register the URL of a server with webhooks.create().`,
+      );
+    }
     const { server, port } = await listen(app, { host: '127.0.0.1', port: 0 });
     const input = { url: `http://127.0.0.1:${port}${path}`, ...(events ? { events } : {}) };
     try {

@@ -267,6 +267,7 @@ test('rejects an invalid fault, and says why', async () => {
   expect(adding({ kind: 'drop', probability: 2 })).toThrow(/probability must be above 0/);
   expect(adding({ kind: 'drop', event: 'x' })).toThrow(/event must be/);
   expect(adding({ kind: 'delay', delayMs: -1 })).toThrow(/delayMs must be/);
+  expect(adding('drop' as never)).toThrow(/^The fault must be an object such as \{ kind: 'drop' \}\.$/);
   expect(service.faults.list()).toEqual([]);
 });
 

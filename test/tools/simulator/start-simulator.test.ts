@@ -199,6 +199,10 @@ describe('from a program', () => {
     expect(seen).toEqual(['transaction.paid']);
     const wrong = service.attach(app, '/hooks', { events: ['no'] });
     await expect(wrong).rejects.toThrow(/Invalid event pattern "no"/);
+    const server = http.createServer(app);
+    await expect(service.attach(server as never)).rejects.toThrow(
+      /^app is of type object\. Give an Express app/,
+    );
   });
 
   test('reset() deletes everything but the attached apps, which are closed with the simulator', async () => {
@@ -236,6 +240,9 @@ describe('from a program', () => {
     );
     const lost = service.waitForDelivery({ status: 'lost' as never });
     await expect(lost).rejects.toThrow(/status must be one of/);
+    // A timer of Node would end at once.
+    const endless = service.waitForDelivery({ event: 'c.d' }, { timeout: Infinity });
+    await expect(endless).rejects.toThrow(/^timeout is Infinity\. Give milliseconds, at most 2147483647/);
   });
 
   test('an invalid webhook is thrown as an error', async () => {

@@ -1,6 +1,8 @@
 // The active faults: which attempts they apply to, and how often.
 import { z } from 'zod';
 import { didYouMean } from '../../../errors.js';
+import { isMap } from '../../../events/envelope.js';
+import { HttpError } from '../../pages/http-error.js';
 import { isEventPattern, matchesEvent } from '../event-pattern.js';
 import type { Randomness } from '../randomness.js';
 import { readFields } from '../read-fields.js';
@@ -81,6 +83,7 @@ export function faultList(randomness: Randomness, changed: () => void) {
 
     /** @param given an untrusted rule @throws {HttpError} with the errors of every field */
     add(given: unknown): Fault {
+      if (!isMap(given)) throw new HttpError(422, "The fault must be an object such as { kind: 'drop' }.");
       const rule: Required<FaultRule> = readFields(faultRule, given);
       const fault = { id: randomness.uuid(), ...rule, remaining: rule.times };
       faults.set(fault.id, fault);
