@@ -60,7 +60,7 @@ const KINDS: Readonly<Record<number, Kind>> = {
   403: {
     code: 'FORBIDDEN',
     Class: PermissionError,
-    hint: 'The access token lacks the scope of this endpoint, the account is inactive, or its identity is not verified. Check the dashboard.',
+    hint: 'Check in the dashboard that the account is active, its identity is verified, and the token has the scope of this endpoint.',
   },
   404: {
     code: 'NOT_FOUND',
@@ -88,9 +88,10 @@ function answerError(answer: HttpAnswer, { endpoint, redact }: Subject, codec: C
   // If the codec fails here, it must not hide the error of the service.
   const issues = status === 422 ? (attempt(() => codec.issues(body)) ?? []) : [];
   const message = attempt(() => codec.message(body));
+  const repeatsIssues = message === issues.map((issue) => issue.message).join(' ');
   const wait = retryAfterMs(answer.headers);
   const parts = [
-    `${endpoint} was answered ${status}${message ? `: ${quote(message)}` : '.'}`,
+    `${endpoint} was answered ${status}${message && !repeatsIssues ? `: ${quote(message)}` : '.'}`,
     ...issues.slice(0, MAX_ISSUES).map((issue) => quote(`${issue.path}: ${issue.message}`)),
     wait === undefined ? '' : `The service asks to wait ${Math.ceil(wait / 1_000)} s.`,
     hint,
@@ -105,10 +106,11 @@ function redactedBody(text: string, redact: Redact): unknown {
   return json === undefined ? redact(text).slice(0, MAX_TEXT) : json;
 }
 
-/** Text of the service for an error message: one line, shortened. */
+/** Text of the service for an error message: a sentence on one line, shortened. */
 function quote(text: string): string {
   const line = text.replace(/[\p{C}\p{Zl}\p{Zp}\s]+/gu, ' ').trim();
-  return line.length > MAX_QUOTE ? `${line.slice(0, MAX_QUOTE)}…` : line;
+  if (line.length > MAX_QUOTE) return `${line.slice(0, MAX_QUOTE)}…`;
+  return /[.!?…]$/.test(line) ? line : `${line}.`;
 }
 
 /** Undefined if it throws, which is not a JSON value. */

@@ -171,6 +171,30 @@ describe('refusals of the service', () => {
     expect(error.message).toContain('The url was refused. url: The url is not public.');
   });
 
+  test.each<[string, number, object, string]>([
+    [
+      'issues once, if the message repeats them',
+      422,
+      { message: 'No. Bad.', errors: { url: ['No.', 'Bad.'] } },
+      ' was answered 422. url: No. url: Bad.',
+    ],
+    [
+      'whole sentences',
+      422,
+      { message: 'invalid', errors: { url: 'taken' } },
+      ' was answered 422: invalid. url: taken.',
+    ],
+    [
+      'what to check after the reason',
+      403,
+      { message: 'The account is inactive.' },
+      ' was answered 403: The account is inactive. Check in the dashboard that the account is active, its identity is verified, and the token has the scope of this endpoint.',
+    ],
+  ])('says %s', async (_, status, body, end) => {
+    server.once((_request, response) => json(response, status, body));
+    expect((await failure(clientOf().account.me())).message).toBe(`GET /api/v2/account/me${end}`);
+  });
+
   test('429 is a RateLimitError that says how long to wait, also for POST, which is not retried', async () => {
     server.once((_, response) => json(response, 429, { message: 'Slow down.' }, { 'retry-after': '7' }));
     const { webhooks } = clientOf({ privateKey: PRIVATE_KEY, retries: 2 });
