@@ -58,7 +58,7 @@ export const doctor = command({
     if (!json) print(terminal.stdout, announcement);
     const reply = await send(first);
     if ('failure' in reply && connectionExitCode(reply.failure) === EXIT.unreachable) {
-      const message = `Nothing listens at ${url.origin} (${reply.failure}). Start the app first.`;
+      const message = `Nothing listens at ${url.origin} (${reply.failure}). Start the app, or correct the URL.`;
       throw new CommandError(message, EXIT.unreachable, reply.failure);
     }
     const unhandled = outcomeWithoutHandler(reply) !== undefined;
@@ -81,7 +81,8 @@ function checklistOf(terminal: Terminal, json: boolean, total: number) {
   const output = outputTo(terminal, json);
   const progress = progressBar(terminal);
   const { paint } = output;
-  const printedFixes = new Set<string>();
+  /** The first check with each fix. */
+  const printedFixes = new Map<string, string>();
   const count = { passed: 0, failed: 0, skipped: 0 };
   let skippedBecause = '';
   const printLine = (line: object, text: string) => {
@@ -95,8 +96,9 @@ function checklistOf(terminal: Terminal, json: boolean, total: number) {
       const passed = fix === undefined;
       count[passed ? 'passed' : 'failed'] += 1;
       const mark = passed ? paint('green', 'pass') : paint('red', 'FAIL');
-      const advice = passed ? '' : `\n      ${printedFixes.has(fix) ? 'as above' : fix}`;
-      if (!passed) printedFixes.add(fix);
+      const first = printedFixes.get(fix ?? '');
+      const advice = passed ? '' : `\n      ${first ? `as for "${first}"` : fix}`;
+      if (!passed && !first) printedFixes.set(fix, check.name);
       const line = { check: check.name, passed, got, ms: reply.ms, ...(passed ? {} : { cure: fix }) };
       printLine(line, `${mark}  ${check.name.padEnd(NAME_WIDTH)}  ${printable(got)}${advice}`);
       progress.line(`… ${count.passed + count.failed} of ${total}`);

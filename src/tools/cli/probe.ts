@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
+import { MAX_TIMER_MS } from '../../options/duration.js';
 
 export interface Delivery {
   readonly method: 'POST' | 'GET';
@@ -40,7 +41,7 @@ export async function probe(url: URL, delivery: Delivery, timeoutMs: number): Pr
   // After the answer has begun, nothing else listens for errors.
   outgoing.on('error', () => {});
   const timedOut = Object.assign(new Error(`no answer within ${timeoutMs / 1_000} s`), { code: 'TIMED_OUT' });
-  const timer = setTimeout(() => outgoing.destroy(timedOut), timeoutMs);
+  const timer = setTimeout(() => outgoing.destroy(timedOut), Math.min(timeoutMs, MAX_TIMER_MS));
   const writing = write(outgoing, delivery);
   try {
     const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
