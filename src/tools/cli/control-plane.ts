@@ -32,6 +32,10 @@ export function simulatorUrl(typed: string | undefined, { env }: Terminal): Simu
   return { address: env.SERVICE_SIM_URL || DEFAULT_URL, source: 'SERVICE_SIM_URL' };
 }
 
+export function notASimulator({ source }: SimulatorUrl): UsageError {
+  return new UsageError(`${source} is not the address of a simulator. Give one like ${DEFAULT_URL}.`);
+}
+
 /** Why a fetch failed, if its cause tells. */
 export function explainUnreachable({ address, source }: SimulatorUrl, cause: unknown): string | undefined {
   const { origin, port } = new URL(address);
@@ -59,9 +63,7 @@ export function controlPlane(
   const simulator = simulatorUrl(typed, terminal);
   const { address, source } = simulator;
   const url = URL.canParse(address) ? new URL(address) : undefined;
-  if (url?.protocol !== 'http:') {
-    throw new UsageError(`${source} is not the address of a simulator. Give one like ${DEFAULT_URL}.`);
-  }
+  if (url?.protocol !== 'http:') throw notASimulator(simulator);
   const { origin } = url;
   const client = jsonClient({
     address: `${origin}/_sim`,
@@ -69,12 +71,17 @@ export function controlPlane(
     unreachable(code, cause) {
       const reason = explainUnreachable(simulator, cause);
       if (reason) return new CommandError(`${reason}.`, EXIT.unreachable, 'CONNECTION_FAILED');
-      const failed = `The connection to ${origin} failed (${code}).`;
-      const message = code === 'TIMED_OUT' ? `${origin} did not answer in time.` : failed;
+      const failed = `The connection to ${origin} failed (${code}). Check ${source}.`;
+      const message =
+        code === 'TIMED_OUT'
+          ? `${origin} did not answer in time. Check ${source}, or restart the simulator.`
+          : failed;
       return new CommandError(message, connectionExitCode(code), code);
     },
-    refused({ status }, { message }) {
-      if (typeof message === 'string') return new AnswerError(message, status);
+    refused({ status }, { message, errors: _, ...others }) {
+      // A simulator answers nothing else, and never 401.
+      const isSimulator = typeof message === 'string' && status !== 401 && Object.keys(others).length === 0;
+      if (isSimulator) return new AnswerError(message, status);
       const other = `The server at ${origin} is not a simulator. Check ${source}.`;
       return new CommandError(other, EXIT.failed, 'NO_SIMULATOR');
     },

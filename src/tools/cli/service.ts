@@ -1,9 +1,16 @@
 // Chooses the service to call: the simulator on this machine, or with --live the real service.
-import { ConnectionError } from '../../client/errors.js';
+import { AuthenticationError, ConnectionError } from '../../client/errors.js';
+import { isLoopback, type ServiceClientOptions } from '../../client/options.js';
 import { ServiceClient } from '../../client/service-client.js';
 import { isSandboxKey } from '../../signature.js';
 import { CommandError, EXIT, flag, jsonOption, keyFileOption, type Terminal, UsageError } from './command.js';
-import { explainUnreachable, type SimulatorUrl, simulatorUrl, simulatorUrlOption } from './control-plane.js';
+import {
+  explainUnreachable,
+  notASimulator,
+  type SimulatorUrl,
+  simulatorUrl,
+  simulatorUrlOption,
+} from './control-plane.js';
 import { type TypedNames, withTypedNames } from './failure.js';
 import { isSimulatorKey, KEY_VARIABLE, keySource, readKey } from './read-input.js';
 
@@ -36,11 +43,13 @@ export async function withService<Result>(
     throw new UsageError(`${source} ends in /api/v2. Remove the path of the API.`);
   }
   const privateKey = live ? await liveKey(file, terminal) : await simulatorKey(file, terminal);
-  const sandbox = isSandboxKey(privateKey);
-  const simulated = { apiPath: sandbox ? '/sandbox/api/v2' : '/api/v2', retries: 0 };
+  const options = live ? { baseUrl: address } : simulatorOptions(service, privateKey);
   try {
-    return await call(new ServiceClient({ baseUrl: address, privateKey, ...(live ? {} : simulated) }));
+    return await call(new ServiceClient({ ...options, privateKey }));
   } catch (error) {
+    if (!live && error instanceof AuthenticationError) {
+      error.message = `The simulator at ${address} has another key. Set ${KEY_VARIABLE} to the one that \`simulate\` or \`keys rotate\` printed.`;
+    }
     if (!live && error instanceof ConnectionError) {
       const reason = explainUnreachable(service, error.cause);
       const message = `${reason}, or --live to call the service itself.`;
@@ -49,6 +58,18 @@ export async function withService<Result>(
     const names = { baseUrl: source, privateKey: keySource(file), url: 'URL', ...choice.names };
     throw withTypedNames(names, error);
   }
+}
+
+function simulatorOptions(service: SimulatorUrl, privateKey: string): ServiceClientOptions {
+  const url = URL.canParse(service.address) ? new URL(service.address) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol)) throw notASimulator(service);
+  const apiPath = isSandboxKey(privateKey) ? '/sandbox/api/v2' : '/api/v2';
+  const options = { baseUrl: service.address, apiPath, retries: 0 };
+  if (url.protocol === 'https:' || isLoopback(url.hostname)) return options;
+  // A simulator in a container: the client sends no key over http: to another machine, but this key is not secret.
+  const local = 'http://localhost';
+  const send: typeof fetch = (input, init) => fetch(String(input).replace(local, url.origin), init);
+  return { ...options, baseUrl: local, fetch: send };
 }
 
 function liveUrl(typed: string | undefined, { env }: Terminal): SimulatorUrl {

@@ -180,11 +180,13 @@ describe('where there is no simulator', () => {
     });
   });
 
-  test.each([
+  test.each<[string, string, number?]>([
     ['a page', '<html>'],
     ['another API', '{"ok":true}'],
-  ])('%s at the address is told from a simulator', async (_, body) => {
-    const { url } = await endpoint((_received, response) => response.end(body));
+    ['a receiver', '{"message":"Unauthenticated."}', 401],
+    ['an app of NestJS or Fastify', '{"message":"Cannot GET /_sim","statusCode":404}', 404],
+  ])('%s at the address is told from a simulator', async (_, body, status = 200) => {
+    const { url } = await endpoint((_received, response) => response.writeHead(status).end(body));
     expect(await runCli(['deliveries', 'list', '--url', url])).toEqual(failed(1, 'is not a simulator'));
   });
 

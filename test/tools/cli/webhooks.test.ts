@@ -7,6 +7,7 @@ import {
   type SpecServer,
   startSpecServer,
 } from '../../client/spec-server.js';
+import { testOnUnix } from '../../setup/platform.js';
 import { refusingPort } from '../../setup/ports.js';
 import { fileWith } from './files.js';
 import { failed, jsonLines, runCli, type Setting } from './run-cli.js';
@@ -98,6 +99,14 @@ describe('the webhooks of a simulator', () => {
     expect(server.requests.map(({ path }) => path)).toEqual(['/sandbox/api/v2/account/me']);
   });
 
+  // Of another machine, for the client: Windows cannot connect to 0.0.0.0.
+  testOnUnix('are reached at a container, which speaks plain HTTP', async () => {
+    const { port } = new URL(server.baseUrl);
+    const run = await runCli(['webhooks', 'list', '--url', `http://0.0.0.0:${port}`]);
+    expect(run).toMatchObject({ code: 0, stderr: '' });
+    expect(sentKeys()).toEqual([basic(SIMULATOR_KEY)]);
+  });
+
   test('escapes control characters that the service sends', async () => {
     server.webhooks.set('w1', { id: 'w\u001b[2J1', url: 'https://x.example/\r\u202e', events: ['a\nb'] });
     const { stdout } = await runCli(['webhooks', 'list'], { ...simulator(), tty: true });
@@ -181,6 +190,17 @@ describe('failures', () => {
     const moved = await runCli(['account', '--url', server.baseUrl], {});
     expect(moved.stderr).toContain(
       'The client does not follow redirects, so that it cannot send the credential elsewhere. Set --url to the final address.',
+    );
+  });
+
+  test('says where the key of a simulator stands', async () => {
+    const setting = { env: { SERVICE_SIM_URL: server.baseUrl, SERVICE_PRIVATE_KEY: 'pri_sim_c4nary' } };
+    server.once((_, response) => json(response, 401, { message: 'Unauthenticated.' }));
+    expect(await runCli(['account'], setting)).toEqual(
+      failed(
+        1,
+        `The simulator at ${server.baseUrl} has another key. Set SERVICE_PRIVATE_KEY to the one that \`simulate\` or \`keys rotate\` printed.\n`,
+      ),
     );
   });
 
