@@ -2,7 +2,7 @@
 import type { Webhook } from '../../client/codec.js';
 import { command, flag, type Result, text, UsageError } from './command.js';
 import { controlOptions, controlPlane } from './control-plane.js';
-import { defined, ValueError } from './flag-values.js';
+import { defined, notEmpty, ValueError } from './flag-values.js';
 import { table } from './print.js';
 import { confirm } from './read-input.js';
 import { serviceOptions, withService } from './service.js';
@@ -14,7 +14,11 @@ const eventsOption = text(
 );
 
 const URL_ARGUMENT = { name: 'URL', about: 'where events are delivered, such as https://shop.example/hooks' };
-const ID_ARGUMENT = { name: 'ID', about: 'the id of the webhook, as `webhooks list` shows it' };
+const ID_ARGUMENT = {
+  name: 'ID',
+  about: 'the id of the webhook, as `webhooks list` shows it',
+  read: notEmpty,
+};
 const WHERE = 'It calls the simulator on this machine unless you give --live.';
 
 export const account = command({

@@ -158,7 +158,8 @@ async function findDelivery(control: ControlPlane, id: string): Promise<Delivery
     const matches = await control.deliveries({ q: id, limit: 1_000 });
     const found = matches.filter((delivery) => delivery.id.startsWith(id.toLowerCase()));
     const [only] = found;
-    if (!only) throw error;
+    if (!only)
+      throw new AnswerError(`${error.message} See \`payment-webhooks deliveries list\`.`, error.status);
     if (found.length === 1) return only;
     const some = found.slice(0, 5).map((delivery) => shortId(delivery.id));
     const message = `ID ${id} matches ${found.length} deliveries: ${some.join(', ')}. Give more digits.`;
@@ -170,5 +171,6 @@ function chosenAttempt({ attempts }: Delivery, number: number | undefined): Atte
   if (number === undefined) return attempts.at(-1);
   const attempt = attempts.find((one) => one.number === number);
   if (attempt) return attempt;
-  throw new CommandError(`--attempt ${number} does not exist.`, EXIT.failed);
+  const last = attempts.at(-1)?.number ?? 0;
+  throw new CommandError(`--attempt ${number} does not exist. The last attempt is ${last}.`, EXIT.failed);
 }

@@ -41,9 +41,9 @@ export async function runSimulation(
   try {
     for (const url of forwards) {
       await register(service, url).catch((error) => {
-        // The messages of the simulator call it `url`.
+        // The messages of the simulator call it `url` or "this".
         if (!ConfigurationError.is(error)) throw error;
-        throw new CommandError(error.message.replace(/^(the )?url\b/i, '--forward'));
+        throw new CommandError(error.message.replace(/^(The url|This)\b/, '--forward'));
       });
     }
     if (settings.demo) {

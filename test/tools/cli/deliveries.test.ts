@@ -118,7 +118,7 @@ describe('deliveries', () => {
   });
 
   test.each<[string, string[], number, string]>([
-    ['an unknown id', ['show', 'ffffffff-ffff'], 1, 'There is no delivery'],
+    ['an unknown id', ['show', 'ffffffff-ffff'], 1, 'See `payment-webhooks deliveries list`.'],
     ['an id that leads elsewhere', ['show', '../events'], 1, 'There is no delivery'],
     ['an empty id', ['show', ''], 2, 'ID is empty'],
     ['neither an id nor --failed', ['resend'], 2, 'Give an ID, or --failed.'],
@@ -131,7 +131,10 @@ describe('deliveries', () => {
     const { ask, payment } = await withTwo();
     for (const word of ['show', 'curl']) {
       const failed = await ask('deliveries', word, payment.id, '--attempt', '2');
-      expect(failed).toMatchObject({ code: 1, stderr: '--attempt 2 does not exist.\n' });
+      expect(failed).toMatchObject({
+        code: 1,
+        stderr: '--attempt 2 does not exist. The last attempt is 1.\n',
+      });
     }
   });
 });

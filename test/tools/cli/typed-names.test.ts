@@ -2,6 +2,7 @@
 import { expect, test } from '@jest/globals';
 import { CLIENT_OPTIONS } from '../../../src/client/options.js';
 import { SIMULATOR_OPTIONS } from '../../../src/tools/simulator/settings.js';
+import { freePort } from '../../setup/ports.js';
 import { fileWith } from './files.js';
 import { failed, runCli } from './run-cli.js';
 
@@ -61,11 +62,12 @@ test.each<[readonly string[], Record<string, string>, RegExp]>([
   [['doctor', '3000', '--timeout', 'soon'], sim, /^--timeout "soon" is not a duration/],
   [['doctor', '3000', '--timeout', '0'], sim, /^--timeout "0" is too short\. Give one like 30s\./],
   [['doctor', 'hooks'], sim, /^URL "hooks" is not/],
-  [['account', '--url', 'nonsense'], {}, /^--url is not an absolute https: URL/],
-  [['account'], { SERVICE_SIM_URL: 'nonsense' }, /^SERVICE_SIM_URL is not an absolute https: URL/],
+  [['account', '--url', 'nonsense'], {}, /^--url is not the address of a simulator\. Give one/],
+  [['account'], { SERVICE_SIM_URL: 'nonsense' }, /^SERVICE_SIM_URL is not the address of a simulator/],
   [['account', '--url', 'http://127.0.0.1:1/api/v2'], {}, /^--url ends in \/api\/v2\. Remove/],
   [live, { ...sim, SERVICE_API_URL: 'ftp://x' }, /^SERVICE_API_URL is not an absolute https: URL/],
   [live, { ...api, ...sandbox }, /^SERVICE_PRIVATE_KEY is a sandbox key.*Give the live key/],
+  [['webhooks', 'delete', ''], {}, /^ID is empty/],
   [['webhooks', 'create', 'shop.example'], {}, /^URL is not an absolute URL/],
   [['webhooks', 'create', url, '--events', ''], {}, /^--events "" is not a list of event names/],
   [['webhooks', 'create', url, '--events', 'a.b,,c.d'], {}, /^--events "a\.b,,c\.d" is not a list/],
@@ -83,6 +85,16 @@ test.each<[readonly string[], Record<string, string>, RegExp]>([
   [['deliveries', 'list', '--event', 'paid'], {}, /^--event "paid" is not an event name or a pattern/],
   [['deliveries', 'show', 'x', '--attempt', 'last'], {}, /^--attempt "last" is not a whole number/],
 ])('%j %j', expectRefused);
+
+test('simulate that would deliver to itself', async () => {
+  const port = String(await freePort());
+  const words = ['simulate', '--port', port, '--forward', `${port}/hooks`];
+  await expectRefused(
+    words,
+    {},
+    /^--forward is the simulator's own address\. Give the URL of your endpoint\./,
+  );
+});
 
 test('simulate in production', async () => {
   const { NODE_ENV } = process.env;
