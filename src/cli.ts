@@ -3,10 +3,11 @@
 import { main } from './tools/cli/main.js';
 
 // A reader like `head` closes the pipe early, which is not a failure.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error;
-  process.exit();
-});
+for (const stream of [process.stdout, process.stderr])
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    process.exit();
+  });
 
 // The message alone, without Node's advice on how to trace it.
 process.removeAllListeners('warning').on('warning', ({ message }) => {

@@ -77,6 +77,14 @@ describe('the program', () => {
   });
 });
 
+// What xdg-open cannot open is said on standard error.
+testOnLinux('ends quietly when the reader of standard error closes the pipe', () => {
+  const shell = `PATH=/nowhere "$NODE" "$CLI" simulate --port 0 --open 2> >(exec /bin/true) >/dev/null; echo "$?"`;
+  const env = { PATH: process.env.PATH, NODE: process.execPath, CLI: program.path };
+  const { stdout } = spawnSync('bash', ['--norc', '-c', shell], { env, timeout: 20_000 });
+  expect(stdout.toString()).toBe('0\n');
+});
+
 describe('starting', () => {
   /** What a file imports before it runs, itself included. */
   function loaded(file: string, found = new Set<string>()): Set<string> {
