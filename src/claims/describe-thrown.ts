@@ -1,9 +1,9 @@
-// Describes what a store threw by its code, with a hint. Its message may contain anything.
+// Describes what a store threw: its code and how to fix it, never its message.
 import { StoreError } from '../errors.js';
 
 /** The codes of Postgres, Prisma, MySQL and MariaDB, and the system. */
 const CODE = /^(?:[0-9][0-9A-Z]{4}|P[0-9]{4}|ER_[A-Z_]{3,50}|E[A-Z]{2,14})$/;
-/** An error reply of Redis has its code in the message; an error inside a script has more text before it. */
+/** An error reply of Redis begins with its code; one from inside a script has more text before it. */
 const REPLY =
   /^(?:ERR .{0,200}@user_script: ?\d+: )?-?(WRONGTYPE|NOAUTH|WRONGPASS|NOPERM|READONLY|OOM|LOADING|CLUSTERDOWN)\b/;
 /** Clients and ORMs wrap the error of the driver. */
@@ -30,7 +30,11 @@ const CURES: readonly (readonly [codes: string, cure: string])[] = [
   ['OOM', 'Redis has no memory left: raise maxmemory.'],
 ];
 
-/** @param store what its variable is called in the docs */
+/**
+ * Nothing else is quoted, because a message may contain anything.
+ *
+ * @param store what its variable is called in the docs
+ */
 export function describeThrown(
   cause: unknown,
   store: 'store' | 'deadLetters',

@@ -12,7 +12,7 @@ export class Lease {
   #endsAt: number;
   #renewal: NodeJS.Timeout | undefined;
   #lapse: NodeJS.Timeout | undefined;
-  /** No renewal is on its way, so if the lease has ended, the event loop was blocked. */
+  /** No renewal is pending, so if the lease has ended, the event loop was blocked. */
   #idle = true;
   #stopped = false;
 
@@ -25,7 +25,7 @@ export class Lease {
     this.#endsAt = this.#startedAt + store.rules.lease;
   }
 
-  /** By our own clock. Until another delivery asks for the claim, the store may still keep it for us. */
+  /** By our own clock. Until another delivery claims the event, the store still lets this one renew and complete it. */
   get expired(): boolean {
     return performance.now() >= this.#endsAt;
   }
@@ -42,10 +42,10 @@ export class Lease {
     if (this.#idle) this.#noteBlocking();
   }
 
-  /** @param passed milliseconds of the lease that are over */
-  #schedule(passed: number): void {
+  /** @param elapsed milliseconds since the lease began */
+  #schedule(elapsed: number): void {
     this.#idle = true;
-    const ms = Math.max(this.#store.rules.lease / 3 - passed, 0);
+    const ms = Math.max(this.#store.rules.lease / 3 - elapsed, 0);
     this.#renewal = setTimeout(() => void this.#renew(), ms);
   }
 

@@ -1,4 +1,4 @@
-// Makes a lock out of a claim, for stores that keep locks like events: releasing it deletes the claim.
+// Makes a lock out of a claim, for stores that keep both alike: releasing it deletes the claim.
 import type { Claim, ClaimRequest, ClaimResult, Lock } from './idempotency-store.js';
 
 /** An answer to a claim whose owner can also forget the event. */
@@ -7,8 +7,8 @@ export type ForgettableResult =
   | Exclude<ClaimResult, { readonly status: 'claimed' }>;
 
 /**
- * @param claim claims the key as if it were that of an event, so processes of versions without locks are excluded too. A claim
- *   without `forget()` is released
+ * @param claim claims the key like that of an event, which also excludes processes of versions without locks. A claim without
+ *   `forget()` is released
  */
 export async function lockOf(
   claim: (request: ClaimRequest) => ForgettableResult | Promise<ForgettableResult>,

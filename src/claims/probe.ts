@@ -1,4 +1,4 @@
-// Caches the answer of a store, and limits how long a caller waits for it.
+// Asks a store for something that many callers read: with a deadline and a cache.
 import { withDeadline } from './deadline.js';
 
 /** Milliseconds. A driver may wait forever for a server that went silent, so the store is asked again after this time. */
@@ -28,7 +28,7 @@ export class Probe<Value> {
     const { cache, timeout } = this.#rules;
     if (this.#latest && performance.now() - this.#latest.at < cache) return this.#latest.value;
     return withDeadline(this.#answer(), timeout, () => {
-      // The next callers do not wait as well, until the store is asked again or does answer.
+      // So that the next callers do not wait too.
       this.#remember(undefined);
       return undefined;
     });

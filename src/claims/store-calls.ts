@@ -1,4 +1,4 @@
-// Calls a store for one delivery, and checks the answers.
+// Calls a store for one delivery: claim, lock, renew, complete, release.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ErrorCode } from '../errors.js';
 import type { Logger } from '../logger.js';

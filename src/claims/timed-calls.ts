@@ -98,7 +98,7 @@ export class TimedCalls<Caller extends { readonly log: Logger }> {
     });
   }
 
-  /** Less than a millisecond counts as at once. */
+  /** Less than a millisecond counts as zero. */
   #waited(since: number): void {
     const ms = performance.now() - since;
     this.ms = (this.ms ?? 0) + (ms < 1 ? 0 : ms);

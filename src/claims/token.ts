@@ -1,7 +1,7 @@
-// Random tokens. The one in the store says who owns the claim.
+// Random tokens. The one that a store has for a key says which claim owns it.
 import { randomUUID } from 'node:crypto';
 
-/** Who owns a claim: the token differs from that of every other claim. */
+/** Identifies one claim: every claim of a key has another token. */
 export interface Owner {
   readonly key: string;
   readonly token: string;

@@ -31,7 +31,7 @@ export interface CachedKeysOptions {
 const PAUSE_MS = 1_000;
 /** A load that takes longer counts as failed if there are stale keys to use. Its answer is still used when it arrives. */
 const SLOW_MS = 1_000;
-/** The longest wait for a load that a wrong signature caused, which may be forged. */
+/** The longest wait for a load that a wrong signature caused: the delivery may be forged. */
 const PATIENCE_MS = 2_000;
 /** A load that takes longer is abandoned, and another one starts. */
 const HUNG_MS = 30_000;
@@ -130,7 +130,7 @@ class KeyCache {
   async #begin(beganAt: number): Promise<Keys> {
     this.#beganAt = beganAt;
     try {
-      // What it throws at once is awaited too: until then the load counts as begun.
+      // Also awaited if it throws synchronously: `#loading` is set only after this call has returned.
       const keys = checked(await (async () => this.#load())());
       if (beganAt >= this.#loadedAt) {
         this.#keys = keys;

@@ -27,7 +27,7 @@ function consoleLogger(): Logger {
   return logger.child({ name: NAME }) as Logger;
 }
 
-/** A handler may log what JSON cannot hold. */
+/** A handler may log values that JSON cannot represent. */
 function write(line: object): void {
   try {
     console.log(JSON.stringify(line));

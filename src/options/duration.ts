@@ -1,4 +1,4 @@
-// Durations as people write them ("30d", "5 minutes", 1500) in milliseconds.
+// Parses durations such as "30d", "5 minutes" and 1500 into milliseconds.
 import { ConfigurationError } from '../errors.js';
 
 /** Milliseconds. The maximum of `setTimeout`, which treats anything longer as one millisecond. */

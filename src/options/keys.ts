@@ -35,11 +35,11 @@ export interface FreshKeys {
 
 export const KEY_VARIABLE = 'SERVICE_PRIVATE_KEY';
 
-/** The most key objects that are remembered. With more accounts, some are made again. */
+/** How many key objects are cached. With more accounts, some are created again. */
 const MAX_CACHED = 1_000;
 
 /**
- * @param isGiven whether the option is present, even as undefined: a variable of the app may not be set
+ * @param isGiven whether the option is present, even as undefined: the app may read it from a variable that is not set
  * @throws {ConfigurationError} if there is no key, or one that anyone could guess
  */
 export function resolveKeys(

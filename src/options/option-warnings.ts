@@ -1,4 +1,4 @@
-// Warns, when a receiver is made, of options that are allowed and rarely meant.
+// Warns, when a receiver is created, about options that are valid but probably a mistake.
 import type { DeadLetterStore } from '../claims/dead-letter-store.js';
 import type { IdempotencyStore } from '../claims/idempotency-store.js';
 import { type Logger, writeLog } from '../logger.js';
@@ -23,10 +23,10 @@ interface Given {
   readonly bodyTimeout?: unknown;
 }
 
-/** Keys of the documentation and of the simulator, which everybody knows. */
+/** Keys from the documentation and the simulator, which anyone can look up. */
 const PUBLISHED_KEY = /^pri_(?:example$|sim_)/;
 
-/** Milliseconds. A shorter timeout is most likely a number of seconds. */
+/** Milliseconds. A shorter timeout was probably meant in seconds. */
 const SHORT_MS = 100;
 
 type Warn = (option: string, message: string) => void;

@@ -1,4 +1,4 @@
-// Station 1: request, or bytes that were read before -> the bytes of the body, exactly as sent.
+// Station 1: a request, or bytes that were already read -> the bytes of the body, exactly as sent.
 
 import { EventEmitter } from 'node:events';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
@@ -83,7 +83,7 @@ export async function captureBody(
 }
 
 async function readStream(stream: IncomingMessage, rules: BodyRules): Promise<Buffer | Rejection> {
-  // It was read and ended without a chunk, so the body is empty.
+  // It has ended without any data, so the body is empty.
   if (!stream.readable) return stream.readableEnded ? Buffer.alloc(0) : new Rejection('BODY_ABORTED');
   const body = await readBody(stream, rules);
   return typeof body === 'string' ? rejectionOf(body, rules.limit) : body;

@@ -113,7 +113,7 @@ class MemoryStore implements IdempotencyStore {
 
   renew(claim: MemoryClaim, leaseMs: number): boolean {
     if (!this.#owns(claim)) return false;
-    // It may have lapsed and be in a generation, which is dropped with all that is in it.
+    // It may have lapsed and been moved to a generation, which is dropped as a whole.
     this.#forget(claim.key);
     this.#work(claim, leaseMs, this.#now());
     return true;
@@ -161,7 +161,7 @@ class MemoryStore implements IdempotencyStore {
 
   #remember(claim: MemoryClaim, now: number): void {
     if (this.#young.size >= this.#maxEntries) this.#nextGeneration(now);
-    // A claim that had lapsed and was set aside is in a generation.
+    // A lapsed claim that was set aside is already in a generation.
     if (!this.#running.delete(claim.key)) this.#forget(claim.key);
     this.#young.set(claim.key, claim);
   }
@@ -197,7 +197,7 @@ interface MemoryLock extends Lock {
   leaseEnds: number;
 }
 
-/** The object itself is the token: a takeover makes another one. */
+/** The object itself is the token: a takeover creates another one. */
 class MemoryClaim implements Claim {
   readonly #store: MemoryStore;
   readonly key: string;
