@@ -42,7 +42,7 @@ export interface SqlStore<Extra extends object = {}> extends TableStore<Extra> {
  *   dialect: 'postgres',
  *   client: prisma,
  *   query: (client, sql, values) => client.$queryRawUnsafe(sql, ...values),
- *   transaction: (work) => prisma.$transaction(work, { timeout: 300_000 }),
+ *   transaction: (work) => prisma.$transaction(work, { timeout: 310_000 }), // above maxHandlerTime
  * });
  * await store.migrate();
  * const hooks = receiver({ store });
