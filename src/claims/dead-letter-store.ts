@@ -72,7 +72,10 @@ export interface DeadLetterQuery {
   readonly since?: Date | undefined;
 }
 
-/** At most `limit` letters: those after the page whose `next` is given as `after`, else the first ones. */
+/**
+ * At most `limit` letters: those after the page whose `next` is given as `after`, else the first ones. A store that takes long to
+ * find them may return fewer, or none, with `next`.
+ */
 export interface DeadLetterPageRequest {
   readonly limit: number;
   readonly after?: string | undefined;
@@ -175,6 +178,9 @@ export interface DeadLetterStore {
 
 /** The SQL name of the table of a dead-letter store, in which a claim on the same `database` can look for a letter. */
 export const LETTER_TABLE = Symbol.for('payment-webhooks.letterTable');
+
+/** True for a store that reads every letter to count them: they are counted page by page, because each call has a deadline. */
+export const COUNTS_SLOWLY = Symbol.for('payment-webhooks.countsSlowly');
 
 export const REASONS: ReadonlySet<string> = new Set<DeadLetterReason>([
   'unknown',

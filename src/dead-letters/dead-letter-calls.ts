@@ -1,6 +1,7 @@
 // Calls a dead-letter store with a deadline, checks each answer, and logs each failure.
 
 import {
+  COUNTS_SLOWLY,
   type DeadLetter,
   type DeadLetterChange,
   type DeadLetterContent,
@@ -64,7 +65,7 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
     return this.checkedCall('the dead letter was not discarded', call, booleanOf('discard'));
   }
 
-  /** The next page that is not empty. With `keyId` it may have fewer than `limit` letters although there are more. */
+  /** The next page that is not empty. It may have fewer than `limit` letters although there are more. */
   async list(query: LetterQuery, after: string | undefined, limit = MAX_PAGE): Answered<DeadLetterPage> {
     for await (const page of this.pages(query, after, limit))
       if (page instanceof StoreFailure || page.letters.length > 0) return page;
@@ -96,7 +97,7 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
 
   async count(query: LetterQuery): Answered<number> {
     const { keyId, ...stored } = query;
-    if (keyId === undefined) {
+    if (this.#countsAtOnce(keyId)) {
       const call = () => this.store.count(stored);
       return this.checkedCall('the dead letters were not counted', call, countOf('count'));
     }
@@ -104,10 +105,14 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
     return groups instanceof StoreFailure ? groups : sumOf(groups).total;
   }
 
+  #countsAtOnce(keyId: string | undefined): boolean {
+    return keyId === undefined && !(this.store as { readonly [COUNTS_SLOWLY]?: boolean })[COUNTS_SLOWLY];
+  }
+
   /** @param names at most this many for each reason; the letters of further names are counted together */
   async countGroups(query: LetterQuery, names: number): Answered<readonly DeadLetterGroup[]> {
     const { keyId, ...stored } = query;
-    if (this.store.countGroups && keyId === undefined) {
+    if (this.store.countGroups && this.#countsAtOnce(keyId)) {
       const call = () => this.store.countGroups?.(stored, { names });
       return this.checkedCall('the dead letters were not counted', call, readGroups);
     }
@@ -162,11 +167,11 @@ function readPage(answer: unknown, seen: ReadonlySet<string | undefined>): DeadL
   return readSafely('list', () => {
     const { letters, next } = answer as Fields;
     if (!Array.isArray(letters) || !letters.every(isLetter)) return undefined;
-    if (next === undefined || next === null || letters.length === 0) return { letters };
+    if (next === undefined || next === null) return { letters };
     if (typeof next !== 'string') return undefined;
-    return seen.has(next)
-      ? new StoreFailure('Its list() returned the same next twice, so its pages never end.')
-      : { letters, next };
+    if (!seen.has(next)) return { letters, next };
+    if (letters.length === 0) return { letters };
+    return new StoreFailure('Its list() returned the same next twice, so its pages never end.');
   });
 }
 

@@ -40,7 +40,7 @@ export interface DeadLetters {
   /**
    * The letters of {@link list}, one page at a time.
    *
-   * @param page.limit how many letters, 1 to 100; 100 by default
+   * @param page.limit how many letters at most, 1 to 100; 100 by default
    * @param page.after the `next` of the page before this one
    * @returns letters, and `next` if there are more
    * @throws {ConfigurationError} for an unknown or invalid filter

@@ -1,6 +1,7 @@
 // Keeps dead letters in a database: encrypts, pages and filters them. A back end stores rows.
 
 import {
+  COUNTS_SLOWLY,
   type DeadLetter,
   type DeadLetterChange,
   type DeadLetterContent,
@@ -91,12 +92,15 @@ export interface LetterRows {
 /** For any other place the page is empty, as in the memory store. */
 const PLACE = /^\d{1,18}$/;
 const BATCH = 200;
+/** How many batches a page may take: each call has a deadline, and few letters may match. */
+const MAX_BATCHES = 5;
 
 export class StoredLetters implements DeadLetterStore {
   readonly scope = 'shared';
   readonly retentionMs: number;
   readonly database: object | undefined;
   readonly [LETTER_TABLE]: string | undefined;
+  readonly [COUNTS_SLOWLY]: boolean;
   readonly #rows: LetterRows;
   readonly #seal: LetterSeal;
 
@@ -107,6 +111,7 @@ export class StoredLetters implements DeadLetterStore {
     this.retentionMs = rows.retentionMs;
     this.database = rows.database;
     this[LETTER_TABLE] = rows.table;
+    this[COUNTS_SLOWLY] = rows.count === undefined;
   }
 
   async keep(letter: NewDeadLetter): Promise<string> {
@@ -126,13 +131,15 @@ export class StoredLetters implements DeadLetterStore {
 
   async list(query: DeadLetterQuery, { limit, after = '0' }: DeadLetterPageRequest): Promise<DeadLetterPage> {
     const found: LetterRow[] = [];
-    for await (const row of this.#matching(query, { limit: limit + 1, after })) {
+    let from: string | undefined = PLACE.test(after) ? after : undefined;
+    for (let batch = 1; batch <= MAX_BATCHES && from !== undefined && found.length <= limit; batch += 1) {
       // One more than requested shows that there is a next page.
-      if (found.push(row) > limit) break;
+      const { rows, next } = await this.#rows.list(query, { limit: limit + 1, after: from });
+      found.push(...rows.filter((row) => isFound(row, query)));
+      from = next;
     }
-    const listed = found.slice(0, limit);
-    const next = found.length > limit ? listed.at(-1)?.place : undefined;
-    return { letters: listed.map((row) => this.#letterOf(row)), next };
+    const letters = found.slice(0, limit).map((row) => this.#letterOf(row));
+    return { letters, next: found.length > limit ? found[limit - 1]?.place : from };
   }
 
   async count(query: DeadLetterQuery): Promise<number> {
@@ -182,15 +189,10 @@ export class StoredLetters implements DeadLetterStore {
     }
   }
 
-  /** In the order of arrival. */
-  async *#matching(
-    query: DeadLetterQuery,
-    { limit, after: from }: RowPage = { limit: BATCH, after: '0' },
-  ): AsyncGenerator<LetterRow, void> {
-    for (let after = PLACE.test(from) ? from : undefined; after !== undefined; ) {
-      const { rows, next } = await this.#rows.list(query, { limit, after });
-      for (const row of rows)
-        if ((row.discarded !== undefined) === query.discarded && matchesQuery(row, query)) yield row;
+  async *#matching(query: DeadLetterQuery): AsyncGenerator<LetterRow, void> {
+    for (let after: string | undefined = '0'; after !== undefined; ) {
+      const { rows, next } = await this.#rows.list(query, { limit: BATCH, after });
+      yield* rows.filter((row) => isFound(row, query));
       after = next;
     }
   }
@@ -199,6 +201,10 @@ export class StoredLetters implements DeadLetterStore {
     const issues = this.#seal.openIssues(row.issues, row) ?? [];
     return letterOf(row, { issues, keyId: row.head && this.#seal.openHead(row.head, row)?.keyId });
   }
+}
+
+function isFound(row: LetterRow, query: DeadLetterQuery): boolean {
+  return (row.discarded !== undefined) === query.discarded && matchesQuery(row, query);
 }
 
 function letterOf(row: LetterRow, { issues, keyId }: Pick<DeadLetter, 'issues' | 'keyId'>): DeadLetter {

@@ -333,6 +333,26 @@ describe('a store of letters that is down', () => {
     expect(log.lines.map(({ msg }) => msg).join('\n')).toMatch(/^the dead letters were not listed: /m);
   });
 
+  test('and gives an empty page is asked for the next one, unless it gives no other', async () => {
+    const store = faultyDeadLetters();
+    const { hooks, letters, keep } = start(store);
+    await keep('refund.made');
+    const kept = await lettersOf(hooks);
+    store.faults.list = async () => {
+      const pages = [
+        { letters: [], next: 'b' },
+        { letters: kept, next: 'c' },
+        { letters: [], next: 'c' },
+      ];
+      return pages[store.calls.filter((call) => call === 'list').length - 1];
+    };
+    store.calls.length = 0;
+    expect(await lettersOf(hooks)).toEqual(kept);
+    store.calls.length = 0;
+    expect(await letters.page()).toEqual({ letters: kept, next: 'c' });
+    expect(await letters.page({}, { after: 'c' })).toEqual({ letters: [] });
+  });
+
   test('and gives the same pages again is not asked without end', async () => {
     const { hooks, keep } = start();
     await keep('refund.made');

@@ -1,5 +1,6 @@
 // Dead letters in a real Redis, through both clients and on a cluster.
 import { randomBytes } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { ConfigurationError, receiver, StoreError } from 'payment-webhooks';
@@ -139,6 +140,22 @@ withRedis('dead letters in Redis', () => {
       full.disconnect();
       await server.stop();
     }
+  });
+
+  test('are counted and replayed although it takes longer than storeTimeout to read all of them', async () => {
+    const own = `${prefix}many:`;
+    const kept = Array.from({ length: 2_600 }, () => aLetter());
+    const rare = aLetter({ reason: 'unknown' });
+    for (const letter of [...kept, rare]) void open({ prefix: own }).keep(letter);
+    const sendCommand: SendCommand = async (...args) => {
+      await pause(60);
+      return io.call(...args);
+    };
+    const deadLetters = open({ prefix: own, sendCommand });
+    const hooks = receiver({ privateKey: KEY, logger: false, deadLetters, storeTimeout: 700 });
+    expect(await hooks.deadLetters.count()).toMatchObject({ total: 2_601 });
+    const replayed = await hooks.deadLetters.replay({ reason: 'unknown', keys: 'any', dryRun: true });
+    expect(replayed.events).toMatchObject([{ eventName: rare.eventName, stillInvalid: 1 }]);
   });
 
   test('survive a server that has forgotten the scripts', async () => {

@@ -38,8 +38,8 @@ export function redisDeadLetters(options: RedisDeadLettersOptions): RedisDeadLet
   return new StoredLetters(redisLetterRows(options ?? {}), options.encryptionKeys);
 }
 
-/** How many arrivals one script reads: Redis runs nothing else meanwhile. */
-const MAX_SCANNED = '200';
+/** How many arrivals one script reads: a page of 100, and one more. Redis runs nothing else meanwhile. */
+const MAX_SCANNED = '101';
 const MAX_PRUNED = 100;
 
 function redisLetterRows(options: RedisDeadLettersOptions): LetterRows {
