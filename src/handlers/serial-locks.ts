@@ -36,7 +36,7 @@ export function serialValuesOf(
         // From an async function it is a promise, and one that rejects unhandled would end the process.
         Promise.resolve(value).catch(() => {});
         throw new ConfigurationError(
-          `serial of the handler ${handler.name} returned ${show(value)}. Return text that is not empty.`,
+          `The serial value of the handler ${handler.name} is ${show(value)}. Return text that is not empty.`,
         );
       }
       values.set(handler, value);

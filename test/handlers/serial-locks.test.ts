@@ -433,6 +433,42 @@ describe('a delivery that waits', () => {
     expect(steps).toEqual(['begins', 'ends', 'begins']);
   });
 
+  // Two wrappers of one store are to each other what two processes are.
+  test('for another process asks the store again, at growing intervals, until the lock is free', async () => {
+    const store = memoryStore();
+    const endTurn = await holdTurn({ store: faultyStore({}, { store }) });
+    const asking = faultyStore({}, { store });
+    const { deliver } = start({ store: asking }, () => {});
+    const waiting = deliver(paid('o'));
+    await pause(700);
+    const asked = asking.calls.length;
+    expect(asked).toBeGreaterThan(3);
+    expect(asked).toBeLessThan(30);
+    expect(asking.calls).toEqual(Array(asked).fill('lock'));
+    await endTurn();
+    expect(await waiting).toMatchObject({ status: 200, outcome: 'processed' });
+  });
+
+  test('for another process is answered 503 as soon as another try would come too late', async () => {
+    const store = memoryStore();
+    const endTurn = await holdTurn({ store: faultyStore({}, { store }) });
+    const work = jest.fn();
+    const { deliver } = start({ store: faultyStore({}, { store }), timeout: 100 }, work);
+    expect(await deliver(paid('o'))).toMatchObject({ status: 503, code: 'IN_PROGRESS' });
+    expect(work).not.toHaveBeenCalled();
+    await endTurn();
+  });
+
+  test('asks the store once, when its turn has come and the lock before it is released', async () => {
+    const slow: Fault = (real) => pause(20).then(real);
+    const store = faultyStore({ release: slow });
+    const { deliver } = start({ store }, () => pause(5));
+    const early = [deliver(paid('o')), deliver(paid('o'))];
+    await early[0];
+    expect(await statusesOf([...early, deliver(paid('o'))])).toEqual(ALL_WELL);
+    expect(store.calls.filter((call) => call === 'lock')).toHaveLength(3);
+  });
+
   test('does not get a turn that lasts longer than its lease', async () => {
     const store = memoryStore();
     const endTurn = await holdTurn({ store, lease: 1_000 });
@@ -507,22 +543,26 @@ test('a lock that cannot be released lapses, and the log says so', async () => {
   expect(log.lines[0]?.msg).toMatch(/^lock not released, so its lease will lapse: /);
 });
 
-test.each<[string, () => unknown]>([
-  ['throws', () => raise(new Error('secret-1'))],
-  ['returns nothing', () => undefined],
-  ['returns empty text', () => ''],
-  ['returns a promise', async () => 'secret-1'],
+const notText = (value: string) =>
+  `The serial value of the handler mail is ${value}. Return text that is not empty.`;
+
+test.each<[string, () => unknown, string]>([
+  ['throws', () => raise(new Error('secret-1')), 'secret-1'],
+  ['returns nothing', () => undefined, notText('undefined')],
+  ['returns empty text', () => '', notText('""')],
+  ['returns a promise', async () => 'secret-1', notText('of type object')],
   // If nothing handled the rejection, Node would end the process, and Jest fails the test.
-  ['returns a promise that rejects', async () => raise(new Error('secret-1'))],
-])('a serial function that %s: 500, and the event is kept', async (_, broken) => {
+  ['returns a promise that rejects', async () => raise(new Error('secret-1')), notText('of type object')],
+])('a serial function that %s: 500, and the event is kept', async (_, broken, message) => {
   const log = captureLog();
   const handler = jest.fn();
   const hooks = receiver({ privateKey: KEY, logger: log.logger, deadLetters: memoryDeadLetters() });
-  hooks.on('transaction.paid', handler, { serial: broken as never });
+  hooks.on('transaction.paid', handler, { name: 'mail', serial: broken as never });
   expect(await hooks.receive(receivable(paid('o')))).toMatchObject({ status: 500 });
   expect(handler).not.toHaveBeenCalled();
   expect(await lettersOf(hooks)).toMatchObject([{ reason: 'failed', code: 'HANDLER_FAILED' }]);
-  expect(log.lines.map(({ msg }) => msg)).toContain('the serial function of a handler failed');
+  const line = log.lines.find(({ msg }) => msg === 'the serial function of a handler failed');
+  expect(line).toMatchObject({ handler: 'mail', error: { message } });
 });
 
 test.each<[ReceiverOptions, object, RegExp]>([
