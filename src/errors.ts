@@ -273,7 +273,8 @@ export function show(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.slice(0, 80));
   if (typeof value === 'number' || typeof value === 'boolean' || value === null || value === undefined)
     return String(value);
-  return Array.isArray(value) ? 'an array' : `of type ${typeof value}`;
+  if (Array.isArray(value)) return 'an array';
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 
 // The work grows with the product of both lengths, and what was typed may come from a stranger.

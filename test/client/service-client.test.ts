@@ -314,7 +314,7 @@ describe('the constructor', () => {
     ['retries that are no number', { retries: Number.NaN }, 'retries is NaN'],
     ['half a retry', { retries: 0.5 }, 'retries is 0.5'],
     ['no answer at all', { maxResponseBytes: 0 }, 'maxResponseBytes is 0'],
-    ['a fetch that is no function', { fetch: {} }, 'fetch is of type object'],
+    ['a fetch that is no function', { fetch: {} }, 'fetch is an object'],
     ['a codec with a typo', { codec: { webhok: () => {} } }, 'Did you mean "webhook"?'],
     ['a codec part that is no function', { codec: { webhook: 'x' } }, 'codec.webhook is "x"'],
     ['an unknown option', { baseURL: 'https://x.y' }, 'Unknown option "baseURL". Did you mean "baseUrl"?'],

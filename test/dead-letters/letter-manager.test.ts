@@ -169,7 +169,7 @@ describe('letters are listed', () => {
     ],
     ['a number for an age', { since: 7 }, /since is 7\. Give a duration such as "7d", or a Date\./],
     ['an invalid duration', { since: 'a week' }, /since is "a week"\./],
-    ['a date that is invalid', { since: new Date('x') }, /since is of type object\./],
+    ['a date that is invalid', { since: new Date('x') }, /since is an object\./],
     ['an empty id', { id: '' }, /id is ""\. Give text that is not empty, without a NUL\./],
     ['an id with a NUL', { id: 'a\0' }, /id is "a\\u0000"\. Give text/],
     ['an event id that is a number', { eventId: 5 }, /eventId is 5\./],
@@ -188,7 +188,7 @@ describe('letters are listed', () => {
     ['dryRun', { dryRun: 'yes' }, /dryRun is "yes"\. Give true or false\./],
     ['concurrency', { concurrency: 0 }, /concurrency is 0\. Give a whole number from 1\./],
     ['onProgress', { onProgress: 'log' }, /onProgress is "log"\. Give a function\./],
-    ['signal', { signal: {} }, /signal is of type object\. Give the signal of an AbortController\./],
+    ['signal', { signal: {} }, /signal is an object\. Give the signal of an AbortController\./],
     ['the argument', 'refund.*', /The argument of replay\(\) is "refund\.\*"/],
   ])('and a replay refuses a slip in %s', async (_, options, message) => {
     await expect(start().letters.replay(options as never)).rejects.toThrow(message);
@@ -391,7 +391,7 @@ describe('the option', () => {
   test.each<[object, RegExp]>([
     [
       { deadLetters: memoryStore() },
-      /deadLetters is of type object\. Give a store of dead letters such as memoryDeadLetters\(\)\./,
+      /deadLetters is an object\. Give a store of dead letters such as memoryDeadLetters\(\)\./,
     ],
     [{ deadLetters: true }, /deadLetters is true\./],
     [{ deadLetters: null }, /deadLetters is null\./],

@@ -24,9 +24,9 @@ describe('deadLetterPage() is refused at construction', () => {
     ['with no host', [hooks, { authorize, hosts: [] }], /^hosts is an array\./],
     ['with a URL as host', [hooks, { authorize, hosts: ['https://ops.example'] }], /^hosts has "https:/],
     ['with a port', [hooks, { authorize, hosts: ['ops.example:80'] }], /^hosts has "ops\.example:80"/],
-    ['with a logger that is not one', [hooks, { authorize, logger: {} }], /^logger is of type object\./],
+    ['with a logger that is not one', [hooks, { authorize, logger: {} }], /^logger is an object\./],
     ['without a receiver', [undefined, { authorize }], /is undefined\. Give what receiver\(\) returned\./],
-    ['with an app', [express(), { authorize }], /is of type function\. Give what receiver\(\) returned\./],
+    ['with an app', [express(), { authorize }], /is a function\. Give what receiver\(\) returned\./],
     [
       'for a receiver without dead letters',
       [receiver({ privateKey: KEY, logger: false }), { authorize }],

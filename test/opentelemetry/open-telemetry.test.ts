@@ -152,7 +152,7 @@ test.each<[string, object]>([
 describe('openTelemetry()', () => {
   test.each([
     ['an option that does not exist', { tracer: {} }, 'Unknown option "tracer"'],
-    ['an invalid tracer provider', { tracerProvider: {} }, 'tracerProvider is of type object. Give'],
+    ['an invalid tracer provider', { tracerProvider: {} }, 'tracerProvider is an object. Give'],
     ['an invalid meter provider', { meterProvider: null }, 'meterProvider is null. Give'],
     ['a slip', 'otel', 'openTelemetry() was given "otel"'],
   ])('refuses %s', (_what, options, message) => {

@@ -305,8 +305,8 @@ describe('health() refuses', () => {
   const hooks = receiver({ privateKey: KEY, logger: false });
   test.each<[string, unknown]>([
     ['undefined', undefined],
-    ['of type function', receiver],
-    ['of type object', {}],
+    ['a function', receiver],
+    ['an object', {}],
   ])('anything but a receiver: %s', (shown, given) => {
     expect(() => health(given as never)).toThrow(
       `health() was given ${shown}. Give what receiver() returned`,

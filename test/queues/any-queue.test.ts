@@ -426,13 +426,13 @@ test.each([
   ['a misspelled name', { 'transaction.payed': () => {} }, {}, 'Did you mean "transaction.paid"?'],
   ['an unknown option', handlers, { stores: 1 }, 'Unknown option "stores". Did you mean "store"?'],
   ['options of the wrong kind', handlers, 'fast', 'The second argument of processor() is "fast"'],
-  ['an object that is not a store', handlers, { store: {} }, 'store is of type object'],
+  ['an object that is not a store', handlers, { store: {} }, 'store is an object'],
   ['a misspelt drift', handlers, { drift: 'handel' }, 'drift is "handel". Give "keep" or "handle".'],
   ['a namespace with a slash', handlers, { namespace: 'a/b' }, 'namespace is "a/b"'],
   ['a lease of nothing', handlers, { lease: 0 }, 'lease is 0'],
   ['a negative timeout', handlers, { timeout: -1 }, 'timeout is -1'],
-  ['an object that is not a logger', handlers, { logger: {} }, 'logger is of type object'],
-  ['an object for a schema', handlers, { events: { 'a.b': {} } }, 'events["a.b"] is of type object'],
+  ['an object that is not a logger', handlers, { logger: {} }, 'logger is an object'],
+  ['an object for a schema', handlers, { events: { 'a.b': {} } }, 'events["a.b"] is an object'],
 ])('processor() refuses %s', (_what, given, options, message) => {
   expect(() => processor(given as never, options as never)).toThrow(message);
 });

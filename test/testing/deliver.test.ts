@@ -98,8 +98,8 @@ describe('deliver', () => {
     ['nothing', undefined, /app is undefined\. Give an Express app/],
     ['null', null, /app is null/],
     ['a URL', 'http://localhost:3000', /app is "http:\/\/localhost:3000"/],
-    ['an object', { listen() {} }, /app is of type object/],
-    ['a server of node:net', createNetServer() satisfies NetServer, /app is of type object/],
+    ['an object', { listen() {} }, /app is an object/],
+    ['a server of node:net', createNetServer() satisfies NetServer, /app is an object/],
     ['a server that answers nobody', createServer() satisfies Server, /without a request listener/],
   ])('refuses an app that is %s', async (_, app, message) => {
     const delivery = deliver(app as Server, '{}', { privateKey });

@@ -57,7 +57,7 @@ describe('signedDelivery', () => {
     ['null', null, /event is null\. Give an event/],
     ['nothing', undefined, /event is undefined/],
     ['a number', 7, /event is 7/],
-    ['a function', () => ({}), /event is of type function/],
+    ['a function', () => ({}), /event is a function/],
     ['a Buffer', Buffer.from('{}'), /event is bytes/],
     ['a promise', Promise.resolve({}), /event is a promise\. Await it first/],
     ['a circle', circle, /event cannot be serialized as JSON/],

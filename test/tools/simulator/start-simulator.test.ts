@@ -38,7 +38,7 @@ describe('options', () => {
     [{ retry: ['soon'] }, /retry\[0\] is "soon"/],
     [{ clock: 'fake' as never }, /clock is "fake"\. Give "manual" or "real"/],
     [{ allowTargets: 'shop.example' as never }, /allowTargets is "shop\.example"\. Give a list/],
-    [{ logger: {} as never }, /logger is of type object\. Give a pino-compatible logger/],
+    [{ logger: {} as never }, /logger is an object\. Give a pino-compatible logger/],
     [{ sandboxSigning: 'both' as never }, /sandboxSigning is "both"/],
     [{ signatureHeader: 'X-A\r\nX-B: 1' }, /signatureHeader is .*\. Give the name of an HTTP header/],
     [{ signatureHeader: '' }, /signatureHeader is ""/],
@@ -200,9 +200,7 @@ describe('from a program', () => {
     const wrong = service.attach(app, '/hooks', { events: ['no'] });
     await expect(wrong).rejects.toThrow(/Invalid event pattern "no"/);
     const server = http.createServer(app);
-    await expect(service.attach(server as never)).rejects.toThrow(
-      /^app is of type object\. Give an Express app/,
-    );
+    await expect(service.attach(server as never)).rejects.toThrow(/^app is an object\. Give an Express app/);
   });
 
   test('reset() deletes everything but the attached apps, which are closed with the simulator', async () => {
