@@ -1,8 +1,6 @@
 // The contract of a dead-letter store, which keeps authentic events that were not processed.
-import type { ErrorCode, Issue, Rejection } from '../errors.js';
+import type { ErrorCode, Issue } from '../errors.js';
 import type { DeadLetterReason } from '../observer.js';
-import type { GrantedClaim } from './claim-answer.js';
-import type { StoreFailure } from './timed-calls.js';
 
 export type { DeadLetterReason } from '../observer.js';
 
@@ -190,29 +188,3 @@ export const REASONS: ReadonlySet<string> = new Set<DeadLetterReason>([
   'rejected',
   'unfinished',
 ]);
-
-/** Why an attempt did not process the event. */
-export interface Unprocessed {
-  readonly reason: DeadLetterReason;
-  readonly rejection?: Rejection | undefined;
-  /** The number of the claim; undefined if the event was not claimed. */
-  readonly attempt?: number | undefined;
-}
-
-/** The dead letter of one delivery, while its event is being processed. No method rejects. */
-export interface DeliveryLetter {
-  /** Why the event is kept; undefined if it is not, as far as this delivery knows. */
-  readonly reason: DeadLetterReason | undefined;
-  /** The letter was processed or discarded while it was being replayed. */
-  readonly gone: boolean;
-  /** Called under the claim before any handler runs: the journal keeps the event, and a replay checks whether its letter is gone. */
-  prepare(claim: GrantedClaim): Promise<StoreFailure | undefined>;
-  /** @returns a failure if the event is not kept, so that only its sender has it */
-  keep(unprocessed: Unprocessed): Promise<StoreFailure | undefined>;
-  /** Called before the claim is completed: letters in the same database are removed in its commit. */
-  removeInCommit(claim: GrantedClaim): Promise<StoreFailure | undefined>;
-  /** Called when the event is processed. */
-  removeAfter(claim: GrantedClaim): Promise<void>;
-  /** Called when another delivery has processed the event. @param completed the fingerprint of the bytes it processed */
-  removeCompleted(completed: string): Promise<void>;
-}

@@ -6,10 +6,8 @@ import type {
   DeadLetterChange,
   DeadLetterReason,
   DeadLetterStore,
-  DeliveryLetter,
   NewDeadLetter,
   ProcessedEvent,
-  Unprocessed,
 } from '../claims/dead-letter-store.js';
 import { digestOf } from '../claims/fingerprint.js';
 import { type Claim, keyOf } from '../claims/idempotency-store.js';
@@ -18,6 +16,7 @@ import { newToken } from '../claims/token.js';
 import type { Delivery } from '../handlers/delivery.js';
 import { keptHeaders } from '../handlers/headers.js';
 import type { Configuration } from '../options/options.js';
+import type { DeliveryLetter, Unprocessed } from '../receiver/process-event.js';
 import { DeadLetterCalls } from './dead-letter-calls.js';
 import { retryNote } from './due.js';
 

@@ -1,7 +1,6 @@
 // Station 4: event -> claimed, handled and completed; or kept as a dead letter and released.
 
 import type { GrantedClaim } from '../claims/claim-answer.js';
-import type { DeliveryLetter, Unprocessed } from '../claims/dead-letter-store.js';
 import { type IdempotencyStore, keyOf } from '../claims/idempotency-store.js';
 import { Lease } from '../claims/lease.js';
 import { StoreCalls } from '../claims/store-calls.js';
@@ -13,6 +12,7 @@ import { HandlerRun } from '../handlers/handler-run.js';
 import type { MatchedHandlers } from '../handlers/handlers.js';
 import { SerialLocks, type SerialValues, serialValuesOf } from '../handlers/serial-locks.js';
 import { verdictOf } from '../handlers/verdict.js';
+import type { DeadLetterReason } from '../observer.js';
 import type { Configuration } from '../options/options.js';
 
 type Rules = Pick<
@@ -301,4 +301,30 @@ function withoutHandler({ status, rejection }: Decoded): Ending | undefined {
     default:
       return undefined;
   }
+}
+
+/** Why an attempt did not process the event. */
+export interface Unprocessed {
+  readonly reason: DeadLetterReason;
+  readonly rejection?: Rejection | undefined;
+  /** The number of the claim; undefined if the event was not claimed. */
+  readonly attempt?: number | undefined;
+}
+
+/** The dead letter of one delivery, while its event is being processed. No method rejects. */
+export interface DeliveryLetter {
+  /** Why the event is kept; undefined if it is not, as far as this delivery knows. */
+  readonly reason: DeadLetterReason | undefined;
+  /** The letter was processed or discarded while it was being replayed. */
+  readonly gone: boolean;
+  /** Called under the claim before any handler runs: the journal keeps the event, and a replay checks whether its letter is gone. */
+  prepare(claim: GrantedClaim): Promise<StoreFailure | undefined>;
+  /** @returns a failure if the event is not kept, so that only its sender has it */
+  keep(unprocessed: Unprocessed): Promise<StoreFailure | undefined>;
+  /** Called before the claim is completed: letters in the same database are removed in its commit. */
+  removeInCommit(claim: GrantedClaim): Promise<StoreFailure | undefined>;
+  /** Called when the event is processed. */
+  removeAfter(claim: GrantedClaim): Promise<void>;
+  /** Called when another delivery has processed the event. @param completed the fingerprint of the bytes it processed */
+  removeCompleted(completed: string): Promise<void>;
 }
