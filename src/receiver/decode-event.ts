@@ -96,7 +96,7 @@ function parseJson(bytes: Buffer): Document | Rejection {
   // The body has `__proto__` or `constructor` keys (prototype pollution), or is `null`. Refusing such keys would let a
   // customer's metadata block its own payment, so they are dropped.
   const clean: unknown = parse(text, { protoAction: 'remove', constructorAction: 'remove' });
-  return { json: clean, keysDropped: true };
+  return { json: clean, keysDropped: clean !== null };
 }
 
 /** Undefined if it is not JSON. The error's message would quote the body. */
