@@ -16,9 +16,9 @@ export async function lockOf(
 ): Promise<Lock | undefined> {
   const result = await claim({ leaseMs, fingerprint: 'serial' });
   if (result.status !== 'claimed') return undefined;
-  const kept = result.claim;
+  const { claim: granted } = result;
   return {
-    renew: (ms) => kept.renew(ms),
-    release: () => kept.forget?.() ?? kept.release(kept.finished),
+    renew: (ms) => granted.renew(ms),
+    release: () => granted.forget?.() ?? granted.release(granted.finished),
   };
 }

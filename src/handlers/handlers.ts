@@ -173,7 +173,7 @@ function add(registration: Registration, lists: readonly Registration[][]): void
   const { name, completionKey } = registration;
   if (completionKey !== undefined && lists.flat().some((other) => other.completionKey === completionKey)) {
     throw new ConfigurationError(
-      `Two handlers of one event are named "${name}": on a retry the receiver could not tell which of them had succeeded. Give each a name of its own.`,
+      `Two handlers of one event are named "${name}": on a retry the receiver could not tell which of them had succeeded. Give each its own name.`,
     );
   }
   for (const list of lists) list.push(registration);

@@ -96,13 +96,16 @@ export class RefusedShare {
   }
 }
 
-export function refusedCheck({ authentic, refused }: Counted, { refused: most }: HealthRules): HealthCheck {
+export function refusedCheck(
+  { authentic, refused }: Counted,
+  { refused: maxShare }: HealthRules,
+): HealthCheck {
   const all = authentic + refused;
   const share = all === 0 ? null : refused / all;
   return check('refused', {
     value: share === null ? null : Number(share.toFixed(3)),
-    threshold: most,
-    ok: all < MIN_SAMPLE || within(share, most),
+    threshold: maxShare,
+    ok: all < MIN_SAMPLE || within(share, maxShare),
     advice:
       'Too many deliveries have a wrong signature. Compare the private key with that of the service, and check that no proxy ' +
       'changes bodies. Anyone can send unsigned requests, so look at who sends them.',
@@ -114,36 +117,37 @@ export function storeCheck(reached: Reachable | undefined): HealthCheck {
   const value = reached ?? 'unreachable';
   const advice =
     'The idempotency store does not answer, so deliveries are answered 503. Check its server and the network.';
-  const made = check('store', { value, ok: value !== 'unreachable', advice });
-  if (value !== 'unknown') return made;
-  return { ...made, advice: 'Give your store a ping() method, so that this check can call it.' };
+  const result = check('store', { value, ok: value !== 'unreachable', advice });
+  if (value !== 'unknown') return result;
+  return { ...result, advice: 'Give your store a ping() method, so that this check can call it.' };
 }
 
 /** @param count undefined when the store did not answer in time */
 export function letterChecks(
   count: DeadLetterCount | undefined,
-  { deadLetters: most, deadLetterAge: eldest }: HealthRules,
+  { deadLetters: maxLetters, deadLetterAge: maxAgeMs }: HealthRules,
 ): HealthCheck[] {
   const value = count ? 'reachable' : 'unreachable';
   const advice =
     'The dead-letter store does not answer, so an event that cannot be processed is answered 503. Check its server and ' +
     'the network.';
-  const lost = 'Find out why with the dead-letter page or hooks.deadLetters.list(), fix it, and replay them.';
+  const findOutWhy =
+    'Find out why with the dead-letter page or hooks.deadLetters.list(), fix it, and replay them.';
   const letters = count ? lettersIn(count) : null;
   const ageMs = count ? ageOf(count) : null;
   return [
     check('deadLetterStore', { value, ok: count !== undefined, advice }),
     check('deadLetters', {
       value: letters,
-      threshold: most,
-      ok: within(letters, most),
-      advice: `Too many events were not processed. ${lost}`,
+      threshold: maxLetters,
+      ok: within(letters, maxLetters),
+      advice: `Too many events were not processed. ${findOutWhy}`,
     }),
     check('deadLetterAge', {
       value: ageMs === null ? null : Math.floor(ageMs / 1_000),
-      threshold: eldest === undefined ? undefined : eldest / 1_000,
-      ok: within(ageMs, eldest),
-      advice: `An event has been waiting for too long. ${lost}`,
+      threshold: maxAgeMs === undefined ? undefined : maxAgeMs / 1_000,
+      ok: within(ageMs, maxAgeMs),
+      advice: `An event has been waiting for too long. ${findOutWhy}`,
     }),
   ];
 }

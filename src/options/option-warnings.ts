@@ -75,7 +75,7 @@ function warnOfTimes(
   if (store && maxHandlerTime < timeout)
     warn(
       'timeout',
-      `timeout (${timeout} ms) is longer than maxHandlerTime (${maxHandlerTime} ms): a retry can run beside a handler whose ` +
+      `timeout (${timeout} ms) is longer than maxHandlerTime (${maxHandlerTime} ms): a retry can run next to a handler whose ` +
         'delivery is not answered yet',
     );
   const [kept, remembered] = [deadLetters?.retentionMs, store?.retentionMs];

@@ -377,7 +377,7 @@ describe('a time that is probably a mistake', () => {
       'timeout',
       { timeout: 20_000, maxHandlerTime: 10_000, lease: 5_000 },
       'timeout (20000 ms) is longer than maxHandlerTime (10000 ms): ' +
-        'a retry can run beside a handler whose delivery is not answered yet',
+        'a retry can run next to a handler whose delivery is not answered yet',
     ],
     ['timeout', { timeout: 10 }, inMilliseconds('timeout')],
     ['timeout', { timeout: '10' }, inMilliseconds('timeout')],
