@@ -79,7 +79,6 @@ class MemoryStore implements IdempotencyStore {
     this.#makeRoom(now);
     const claim = new MemoryClaim(this, key, fingerprint, latest);
     this.#work(claim, leaseMs, now);
-    if (found) this.#forget(key);
     return { status: 'claimed', claim };
   }
 
@@ -93,7 +92,7 @@ class MemoryStore implements IdempotencyStore {
     const locks = this.#locks;
     const held = locks.get(key);
     if (held && held.leaseEnds > now) return undefined;
-    if (locks.size >= this.#maxEntries && !held) {
+    if (locks.size >= this.#maxEntries) {
       for (const [other, { leaseEnds }] of locks) if (leaseEnds <= now) locks.delete(other);
       if (locks.size >= this.#maxEntries)
         throw new StoreError(`All ${this.#maxEntries} locks of the memory store are held.`);
@@ -113,8 +112,6 @@ class MemoryStore implements IdempotencyStore {
 
   renew(claim: MemoryClaim, leaseMs: number): boolean {
     if (!this.#owns(claim)) return false;
-    // It may have lapsed and been moved to a generation, which is dropped as a whole.
-    this.#forget(claim.key);
     this.#work(claim, leaseMs, this.#now());
     return true;
   }
@@ -139,7 +136,7 @@ class MemoryStore implements IdempotencyStore {
     return true;
   }
 
-  /** The latest claim of an event. */
+  /** The latest claim of an event. An earlier one may stay behind in an older generation until that is dropped. */
   #find(key: string): MemoryClaim | undefined {
     return this.#running.get(key) ?? this.#young.get(key) ?? this.#old.get(key);
   }
@@ -161,14 +158,8 @@ class MemoryStore implements IdempotencyStore {
 
   #remember(claim: MemoryClaim, now: number): void {
     if (this.#young.size >= this.#maxEntries) this.#nextGeneration(now);
-    // A lapsed claim that was set aside is already in a generation.
-    if (!this.#running.delete(claim.key)) this.#forget(claim.key);
+    this.#running.delete(claim.key);
     this.#young.set(claim.key, claim);
-  }
-
-  #forget(key: string): void {
-    this.#young.delete(key);
-    this.#old.delete(key);
   }
 
   #nextGeneration(now: number): void {
