@@ -18,10 +18,10 @@ export interface BadDelivery {
 const SIGNATURES: readonly [name: string, damage: (signature: string) => string][] = [
   ['an empty signature', () => ''],
   ['a signature in upper case', (signature) => signature.toUpperCase()],
-  ['a signature cut short', (signature) => signature.slice(0, -1)],
+  ['a truncated signature', (signature) => signature.slice(0, -1)],
   ['a signature of 32 digits', (signature) => signature.slice(0, 32)],
-  ['a signature with a digit too many', (signature) => `${signature}0`],
-  ['a signature with rubbish behind it', (signature) => `${signature}zz`],
+  ['a signature with one digit too many', (signature) => `${signature}0`],
+  ['a signature followed by garbage', (signature) => `${signature}zz`],
   ['a signature with one digit changed', (digits) => (digits[0] === '0' ? '1' : '0') + digits.slice(1)],
   ['a signature with the prefix sha256=', (signature) => `sha256=${signature}`],
   ['a signature in base64', (signature) => Buffer.from(signature, 'hex').toString('base64')],
@@ -30,23 +30,23 @@ const SIGNATURES: readonly [name: string, damage: (signature: string) => string]
 /** A changed body with the original signature. */
 const TAMPERED: readonly [name: string, damage: (body: string) => string][] = [
   ['a body tampered with after signing', (body) => body.replace('{', '{"tampered":true,')],
-  ['a body parsed and serialised again after signing', (body) => JSON.stringify(JSON.parse(body), null, 2)],
+  ['a body reserialized after signing', (body) => JSON.stringify(JSON.parse(body), null, 2)],
   ['a line break added after signing', (body) => `${body}\n`],
-  ['a last byte lost after signing', (body) => body.slice(0, -1)],
+  ['the last byte removed after signing', (body) => body.slice(0, -1)],
 ];
 
 /** Signed correctly, but not a valid event. */
 const CONTENTS: readonly [name: string, status: number, damage: (body: string) => string][] = [
   ['an empty body', 400, () => ''],
   ['a body that is not JSON', 400, () => 'not JSON'],
-  ['JSON that is cut short', 400, (body) => body.slice(0, -1)],
+  ['truncated JSON', 400, (body) => body.slice(0, -1)],
   ['two JSON documents', 400, (body) => body + body],
   ['a body of more than 1 MB', 413, (body) => body + ' '.repeat(1_048_576)],
   ['JSON that is not an event object', 422, () => '["event"]'],
   ['an event without an id', 422, (body) => withField(body, 'id', undefined)],
   ['an event with an id of spaces', 422, (body) => withField(body, 'id', '   ')],
   ['an event name without an action', 422, (body) => withField(body, 'event_name', 'transaction')],
-  ['a sandbox flag of text', 422, (body) => withField(body, 'sandbox', 'false')],
+  ['a sandbox flag that is text', 422, (body) => withField(body, 'sandbox', 'false')],
   ['a payload of the wrong type', 422, (body) => withField(body, 'payload', 'text')],
 ];
 

@@ -121,7 +121,7 @@ describe('an app with receiver()', () => {
     const checks = lines.map(({ check }) => check).join('\n');
     const names = [
       ...['a valid delivery', 'the same delivery again', 'tampered', 'no signature', 'another key'],
-      ...['upper case', 'again after signing', '300 KB', 'GET', 'never ends', 'after all that'],
+      ...['upper case', 'reserialized after signing', '300 KB', 'GET', 'never ends', 'after all that'],
     ];
     for (const name of names) expect(checks).toContain(name);
     expect(seen).toEqual(Array(3).fill([true, 'doctor-test', 'doctor-test']));
@@ -188,7 +188,7 @@ describe('names the cause and the fix of a mistake, exit code 1', () => {
     const { code, cureOf, failed } = await examined.ofParsedBody;
     expect(code).toBe(1);
     expect(failed.map(({ check }) => check)).not.toContain('a valid delivery');
-    for (const check of ['other spacing', 'again after signing']) {
+    for (const check of ['other spacing', 'reserialized after signing']) {
       expect(cureOf(check)).toContain('JSON.stringify(req.body)');
     }
   });
@@ -202,7 +202,7 @@ describe('names the cause and the fix of a mistake, exit code 1', () => {
 
   test('a check that stops at the first bad digit', async () => {
     const { failed } = await examined.ofLeadingDigits;
-    const signatures = ['in upper case', 'with a digit too many', 'with rubbish behind it'];
+    const signatures = ['in upper case', 'with one digit too many', 'followed by garbage'];
     const checks = [...signatures.map((fault) => `a signature ${fault}`), 'a body that never ends'];
     expect(failed.map(({ check }) => check)).toEqual(checks);
   });
