@@ -10,7 +10,7 @@ export interface ConstructEventOptions<Events extends EventSchemas = {}> {
   readonly rawBody: string | Uint8Array;
   /** The value of the signature header. */
   readonly signature: unknown;
-  /** One key, or several of which any may have signed. */
+  /** One key, or several, any of which may have signed. */
   readonly privateKey: PrivateKey | readonly PrivateKey[];
   /** Schemas of further events, as in `receiver()`. */
   readonly events?: Events;
@@ -22,7 +22,7 @@ export interface ConstructEventOptions<Events extends EventSchemas = {}> {
  *
  * @throws {SignatureError} the signature is missing, malformed, or made with none of the keys
  * @throws {BodyError} the body is not JSON in UTF-8
- * @throws {EventError} the body is not an event, or the payload of a declared one does not fit
+ * @throws {EventError} the body is not an event, or the payload of a declared one does not match its schema
  * @throws {ConfigurationError} for unusable keys or schemas, or a schema that validates asynchronously
  * @example
  * const event = constructEvent({ rawBody, signature: headers['x-service-signature'], privateKey });

@@ -2,12 +2,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ErrorCode, Issue } from './errors.js';
 
-/** How a delivery that was answered 200 ended. `kept`: as a dead letter, because no handler could run, or one refused it. */
+/** How a delivery that was answered 200 ended. `kept`: as a dead letter, because no handler could run, or one rejected it. */
 export type Outcome = 'processed' | 'duplicate' | 'ignored' | 'kept';
 
 /**
  * - `unknown`: its name is not declared, and there is no `onUnknown` handler.
- * - `invalid`: its payload does not fit the declared schema, and there is no `onInvalid` handler; or it is authentic, but
+ * - `invalid`: its payload does not match the declared schema, and there is no `onInvalid` handler; or it is authentic, but
  *   not of the documented shape: then its `eventId` is the SHA-256 of its bytes.
  * - `failed`: a handler failed or took too long; the service was asked for a retry.
  * - `conflict`: an event with the same id but other bytes was processed before.
@@ -23,7 +23,7 @@ export interface HandlerReport {
   readonly durationMs: number;
 }
 
-/** One delivery in numbers and names, without anything from its body, headers or keys. */
+/** The metadata of one delivery. Apart from the event's id, name and mode, nothing in it is from the body, headers or keys. */
 export interface DeliveryRecord {
   /** The status that was sent; 0 if the sender had left. */
   readonly status: number;
@@ -39,9 +39,9 @@ export interface DeliveryRecord {
   readonly keyIndex?: number;
   /** The event had been completed before, with other bytes. */
   readonly conflict?: boolean;
-  /** Where the event does not fit: paths and what was expected there, without values. */
+  /** Where the event does not match its schema: paths and what was expected there, without values. */
   readonly issues?: readonly Issue[];
-  /** What the handlers said, unless all succeeded: retry later, never retry, or failed. */
+  /** The verdict of the handlers, unless all succeeded: retry later, never retry, or failed. */
   readonly verdict?: 'later' | 'never' | 'failed';
   /** Why the event is kept as a dead letter. */
   readonly deadLetter?: DeadLetterReason;
@@ -53,10 +53,10 @@ export interface DeliveryRecord {
   readonly handlers: readonly HandlerReport[];
 }
 
-/** A dead letter that stays after its last retry. */
+/** A dead letter that `redrive` no longer retries. */
 export interface ExhaustedLetter {
   readonly id: string;
-  /** When it was listed for its last try. */
+  /** As of its last try. */
   readonly reason: DeadLetterReason;
   readonly eventName: string;
   readonly declared: boolean;

@@ -1,4 +1,4 @@
-// DOOR "./ops": what the people see who run a receiver: its dead letters, and whether it is well.
+// DOOR "./ops": the dead-letter page and health checks, for the people who run a receiver.
 
 export { health, type WatchedReceiver } from './ops/health.js';
 export type { HealthCheck, HealthReport } from './ops/health-checks.js';

@@ -16,9 +16,9 @@ export interface DeadLetter {
   readonly attempts: number;
   /** When it was first kept, by the store's clock. */
   readonly keptAt: Date;
-  /** Why the latest attempt was refused. */
+  /** The error code of the latest attempt. */
   readonly code: ErrorCode | undefined;
-  /** Where its payload does not fit, without values. */
+  /** Where its payload does not match its schema, without values. */
   readonly issues: readonly Issue[];
   /** The first 12 hexadecimal digits of the SHA-256 of its private key; undefined for tombstones and letters of older versions. */
   readonly keyId?: string | undefined;
@@ -100,7 +100,7 @@ export const FURTHER_NAMES = '…';
 
 /**
  * - `found`: the bytes and headers are a copy of the caller's own.
- * - `gone`: there is no letter of this id, or it is discarded.
+ * - `gone`: there is no letter with this id, or it is discarded.
  * - `unreadable`: the stored bytes are not those that were kept. Reported, and never replayed.
  */
 export type DeadLetterContent =

@@ -4,9 +4,9 @@ import type { EventNames } from '../events/envelope.js';
 
 /** What a delivery claims, and for how long. */
 export interface ClaimRequest {
-  /** Milliseconds after which an owner that has gone silent loses the claim. */
+  /** Milliseconds after which another caller may take over the claim, unless it was renewed. */
   readonly leaseMs: number;
-  /** Stands for the delivery's bytes: up to 64 characters, which the store keeps and never reads. */
+  /** Stands for the delivery's bytes: up to 64 characters, which the store keeps and never interprets. */
   readonly fingerprint: string;
   /** The dead letters that {@link IdempotencyStore.joins} accepted: `kept` of the claim says whether they have this event. */
   readonly deadLetters?: JoinableLetters | undefined;
@@ -18,9 +18,9 @@ export interface JoinableLetters {
 }
 
 /**
- * - `claimed`: this caller, and nobody else, works on the event until its lease ends.
+ * - `claimed`: only this caller processes the event until its lease ends.
  * - `in_progress`: another caller does; its lease ends after `retryAfterMs`.
- * - `completed`: the work is done; `fingerprint` is that of the bytes it was done for.
+ * - `completed`: the event was processed; `fingerprint` is that of the bytes that were processed.
  */
 export type ClaimResult<Extra extends object = {}> =
   | { readonly status: 'claimed'; readonly claim: Claim<Extra> }
@@ -83,7 +83,7 @@ export interface Claim<Extra extends object = {}> {
   readonly context?: Extra;
   /** `complete()` commits the handlers' own writes: if it fails, so does the delivery. */
   readonly transactional?: boolean;
-  /** Whether that transaction still takes writes. @default true */
+  /** Whether that transaction still accepts writes. @default true */
   readonly open?: boolean | undefined;
   /**
    * Whether the `deadLetters` of the request may have a letter of the event. It is read before and after `complete()`, since

@@ -1,7 +1,7 @@
 // The errors of the client: one class for each kind, one code for each reason.
 import { BrandedError, type Issue } from '../errors.js';
 
-/** Why no usable answer came. */
+/** Why there was no usable answer. */
 export type ConnectionCode =
   | 'NETWORK_FAILED'
   | 'TLS_FAILED'
@@ -10,7 +10,7 @@ export type ConnectionCode =
   | 'RESPONSE_TOO_LARGE'
   | 'RESPONSE_NOT_JSON';
 
-/** A stable code for each way in which a call of the service can fail. */
+/** A stable code for each reason why a call of the service can fail. */
 export type ServiceErrorCode =
   | ConnectionCode
   | 'UNAUTHENTICATED'

@@ -29,7 +29,7 @@ export interface DeadLetters {
    */
   list(filter?: DeadLetterFilter): AsyncIterable<DeadLetter>;
   /**
-   * How many letters there are, by reason and event name: one query in Postgres, all pages in Redis.
+   * How many letters there are, by reason and event name. It takes one query in SQL, and reads every letter in Redis.
    *
    * @throws {ConfigurationError} for an unknown or invalid filter
    * @throws {StoreError} when the dead-letter store is down
@@ -69,7 +69,7 @@ export interface DeadLetters {
    * const { processed, stillInvalid } = await hooks.deadLetters.replay({ event: 'refund.*', dryRun: true });
    */
   replay(options?: ReplayOptions): Promise<ReplayReport>;
-  /** When `redrive` retries a letter next, perhaps in the recent past; undefined if it does not, or no longer. */
+  /** When `redrive` will next retry a letter, which may be overdue. Undefined if it will not. */
   nextTry(letter: DeadLetter): Date | undefined;
   /**
    * Permanently deletes the bytes and headers of a letter, and records who did so, why and when.
@@ -116,7 +116,7 @@ export function openRedrive(c: Configuration, limiter: InFlightLimiter): Redrive
       if (!stopped) await look();
     })
     .catch((error) => {
-      const message = 'dead letters are not retried by themselves: redrive failed';
+      const message = 'redrive failed, so dead letters are not retried automatically';
       writeLog(c.logger ?? defaultLogger(), 'error', { error: describeError(error) }, message);
     });
   return {

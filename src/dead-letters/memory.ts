@@ -18,7 +18,7 @@ import { retentionMs } from '../options/duration.js';
 import { LetterGroups, matchesQuery } from './letter-queries.js';
 
 export interface MemoryDeadLettersOptions {
-  /** Letters at most. Full: no further one is kept, and its delivery is answered 503. @default 1_000 */
+  /** The maximum number of letters. When it is reached, deliveries that need another are answered 503. @default 1_000 */
   readonly max?: number | undefined;
   /** How long a letter is kept: `ms`-style text or milliseconds. @default '30d' */
   readonly retention?: number | string | undefined;

@@ -34,7 +34,7 @@ export interface ReplayOptions extends ReplayFilter {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How many letters ended in which way. */
+/** How many letters ended with each result. */
 export interface ReplayCounts {
   /** Every handler succeeded; the letter is removed. */
   readonly processed: number;
@@ -46,7 +46,7 @@ export interface ReplayCounts {
   readonly rejected: number;
   /** Its name is not declared; the letter stays. */
   readonly stillUnknown: number;
-  /** It does not fit its schema; the letter stays. */
+  /** It does not match its schema; the letter stays. */
   readonly stillInvalid: number;
   /** Another delivery or replay works on the event; the letter stays. */
   readonly inProgress: number;
@@ -66,10 +66,10 @@ export interface ReplayCounts {
 
 export type ReplayEnd = keyof ReplayCounts;
 
-/** The letters of one name. */
+/** The letters of one event name. */
 export interface ReplayedEvents extends ReplayCounts {
   readonly eventName: string;
-  /** Where payloads do not fit their schema, and in how many letters. */
+  /** Where payloads do not match their schema, and in how many letters. */
   readonly issues: readonly { readonly path: string; readonly count: number }[];
 }
 
@@ -84,7 +84,7 @@ export interface ReplayReport extends ReplayCounts {
 /** How the replay of one letter ended. */
 export interface ReplayedLetter {
   readonly end: ReplayEnd;
-  /** Where its payload does not fit. */
+  /** Where its payload does not match its schema. */
   readonly issues: readonly Issue[];
 }
 

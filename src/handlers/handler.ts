@@ -19,13 +19,13 @@ export interface HandlerContext {
   /** The body exactly as it was received and signed. */
   readonly rawBody: Buffer;
   readonly headers: IncomingHttpHeaders;
-  /** 1 for the first attempt at this event, and more for each later one: a fencing token for writes elsewhere. */
+  /** 1 for the first attempt at this event, and higher for each later one. A fencing token for writes to other systems. */
   readonly attempt: number;
   /** Which of the configured keys signed the delivery, counted from 0. */
   readonly keyIndex: number;
   /**
-   * Where the payload does not fit its schema: then the event is unchanged, and its type promises more than it has.
-   * Undefined if it fits. Only with `drift: 'handle'` do handlers get an event that does not fit.
+   * Where the payload does not match its schema. The event is then as received, and fields that its type promises may be
+   * missing. Undefined if it matches. Handlers get an event that does not match only with `drift: 'handle'`.
    * @example if (issues) await orders.markForReview(event.id, issues);
    */
   readonly issues?: readonly Issue[] | undefined;
@@ -52,7 +52,7 @@ interface HandlerOf<Event, Extra extends object> {
   (event: Event, context: HandlerContext & Extra): unknown;
 }
 
-/** Called with an error that says where the payload does not fit; `context.rawBody` has the bytes to keep. */
+/** Called with an error that says where the payload does not match its schema; `context.rawBody` has the bytes. */
 export type InvalidHandler<Extra extends object = {}> = Handler<EventError, Extra>;
 
 export interface HandlerOptions<Subject = unknown> {

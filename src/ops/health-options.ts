@@ -8,13 +8,13 @@ import * as check from '../options/option-checks.js';
 export interface HealthOptions {
   /** Longest time without an authentic delivery, starting when the receiver is created. @default no threshold */
   readonly silence?: number | string | undefined;
-  /** Largest share of deliveries with a wrong signature, 0 to 1, of at least 20. Anyone can send those. @default no threshold */
+  /** Largest share of wrong signatures, 0 to 1, among at least 20 deliveries. Anyone can send them. @default no threshold */
   readonly refused?: number | undefined;
-  /** The recent time that `refused` looks at. @default '10m' */
+  /** The period that `refused` covers. @default '10m' */
   readonly window?: number | string | undefined;
   /** Largest number of dead letters, without the `unfinished` ones of the journal. @default no threshold */
   readonly deadLetters?: number | undefined;
-  /** Greatest age of a dead letter with any reason. @default no threshold */
+  /** Maximum age of a dead letter, whatever its reason. @default no threshold */
   readonly deadLetterAge?: number | string | undefined;
   /** How long to wait for a store. One that does not answer counts as unreachable. @default '2s' */
   readonly timeout?: number | string | undefined;

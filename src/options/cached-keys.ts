@@ -23,7 +23,7 @@ export interface CachedKeysOptions {
   readonly refreshOnMismatch?: number | string | undefined;
   /** How long after `ttl` the keys are still used while they cannot be loaded. @default '1h' */
   readonly staleIfError?: number | string | undefined;
-  /** Logs when the keys cannot be loaded; `false` for silence. @default pino on the standard output */
+  /** Logs when the keys cannot be loaded; `false` for silence. @default pino on standard output */
   readonly logger?: Logger | false | undefined;
 }
 

@@ -25,14 +25,14 @@ export type HandlersByPattern<Events extends EventSchemas = {}, Extra extends ob
   readonly [P in Pattern<Events>]?: Handler<EventOf<Matching<P, Events>, Events>, Extra>;
 };
 
-/** Every option may be left out. An unknown one is refused. */
+/** All options are optional. Unknown ones are rejected. */
 export interface ReceiverOptions<
   Events extends EventSchemas = {},
   Extra extends object = {},
   Letters extends DeadLetterStore | undefined = DeadLetterStore | undefined,
 > {
   /**
-   * The account's private key; a list of which any may have signed (rotation, live and sandbox); or a function
+   * The account's private key; a list of keys, any of which may have signed (rotation, live and sandbox); or a function
    * (secret managers, several accounts). @default process.env.SERVICE_PRIVATE_KEY
    */
   readonly privateKey?: string | readonly string[] | KeyFunction | undefined;
@@ -48,12 +48,12 @@ export interface ReceiverOptions<
   readonly handlers?: HandlersByPattern<NoInfer<Events>, NoInfer<Extra>> | undefined;
   /**
    * Events whose `sandbox` is true: `'accept'`, `'ignore'` (answered 200, no handler runs), or `'only'` (live ones
-   * are ignored: a staging server). @default 'accept'
+   * are ignored, for a staging server). @default 'accept'
    */
   readonly sandbox?: check.SandboxPolicy | undefined;
   /**
-   * Declared events whose payload does not fit: `'keep'` (`onInvalid` gets it, else it is kept as a dead letter or refused
-   * with 422), or `'handle'`: their handlers run with the unchanged payload and `context.issues`. @default 'keep'
+   * Declared events whose payload does not match its schema: `'keep'` (`onInvalid` gets it, else it is kept as a dead letter
+   * or answered 422), or `'handle'`: their handlers run with the payload as received and `context.issues`. @default 'keep'
    */
   readonly drift?: check.DriftPolicy | undefined;
   /** Where event ids are remembered; `false` turns de-duplication off. @default memoryStore() */
@@ -63,10 +63,11 @@ export interface ReceiverOptions<
    * @default none
    */
   readonly deadLetters?: Letters;
-  /** Whether every event is kept there before its handlers run, until it is processed. @default false */
+  /** Whether `deadLetters` keeps every event while its handlers run, in case the process dies. @default false */
   readonly journal?: boolean | undefined;
   /**
-   * Whether dead letters are retried automatically: `true`, or when, which, how often to look, and how many at once.
+   * Whether dead letters are retried automatically: `true`, or an object that says when, which ones, how often to look for
+   * them, and how many at once.
    * @default false
    * @example { delays: ['1m', '5m', '30m', '2h', '12h', '1d'], reasons: ['failed', 'unfinished'], every: '30s', concurrency: 1 }
    */
@@ -86,8 +87,8 @@ export interface ReceiverOptions<
   /** How long the whole body may take to arrive: milliseconds, or text like `'10s'`. @default 10_000 */
   readonly bodyTimeout?: number | string | undefined;
   /**
-   * How long handlers may take before the delivery is answered 503 while they go on: milliseconds, or text like `'10s'`;
-   * 0: none. @default 10_000
+   * How long handlers may take before the delivery is answered 503 while they continue: milliseconds, or text like
+   * `'10s'`; 0: no limit. @default 10_000
    */
   readonly timeout?: number | string | undefined;
   /** How long a claim is renewed while a handler has not settled: milliseconds, or text like `'5m'`. @default 300_000 */
@@ -98,7 +99,7 @@ export interface ReceiverOptions<
   readonly maxInFlight?: number | undefined;
   /** Any pino-compatible logger; `false` for silence. @default req.log of pino-http, else a pino logger */
   readonly logger?: Logger | false | undefined;
-  /** Told of every delivery; see `openTelemetry()`. */
+  /** Notified of every delivery and every handler; see `openTelemetry()`. */
   readonly observer?: Observer | undefined;
 }
 

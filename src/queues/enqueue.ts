@@ -13,7 +13,7 @@ export type Enqueue = (
 
 /** A job to add to a queue. It can be sent as JSON. */
 export interface Job {
-  /** The same for every delivery of an event, for brokers that remove duplicates. */
+  /** The same for every delivery of an event, for brokers that deduplicate. */
   readonly id: string;
   /** The name of the event. */
   readonly name: string;
