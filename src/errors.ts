@@ -21,7 +21,7 @@ export type HandlerCode = 'HANDLER_FAILED' | 'HANDLER_TIMEOUT' | 'RETRY_LATER';
 export type StoreCode = 'IN_PROGRESS' | 'CLAIM_LOST' | 'STORE_UNAVAILABLE';
 /** The receiver itself cannot take a delivery now. */
 export type ReceiverCode = 'KEY_UNAVAILABLE' | 'OVERLOADED' | 'CLOSING';
-/** The program is wrong or badly configured; thrown before any traffic. */
+/** The receiver is misconfigured or called wrongly. Thrown at startup, before any delivery. */
 export type ConfigurationCode = 'CONFIGURATION_INVALID';
 
 /** A stable name for each thing that can go wrong; `docs/errors.md` has a heading for each. */
@@ -78,7 +78,7 @@ export function helpFor(code: ErrorCode): string {
   return `npx payment-webhooks explain ${code}`;
 }
 
-/** One thing that does not fit: where, and what was expected there. Never the value. */
+/** One mismatch: where, and what was expected there. Never the value. */
 export interface Issue {
   /** Dotted path from the root of the event, such as `payload.transaction.id`. */
   readonly path: string;
@@ -165,7 +165,7 @@ export class EventError extends WebhookError {
   }
 }
 
-/** Handlers rejected. `cause` is what one threw, or an `AggregateError` when several did. */
+/** Handlers failed. `cause` is what one threw, or an `AggregateError` if several did. */
 export class HandlerError extends WebhookError {
   static override readonly name = 'HandlerError';
   declare readonly name: 'HandlerError';
@@ -189,7 +189,7 @@ export class StoreError extends WebhookError {
   }
 }
 
-/** The program is wrong. The message names the option, what it was given and what to give. */
+/** An option or argument is invalid. The message names it, what was given, and what to give instead. */
 export class ConfigurationError extends WebhookError {
   static override readonly name = 'ConfigurationError';
   declare readonly name: 'ConfigurationError';
@@ -258,7 +258,7 @@ export function internalError(hint: string, cause: unknown): Rejection {
 }
 
 const FAILED =
-  "If the handler needs a row that is not there yet, such as the order, throw new RetryAfterError('30s'): that is a retry, and no alert.";
+  "If the handler needs a row that does not exist yet, such as the order, throw new RetryAfterError('30s'): that asks for a retry without an alert.";
 
 export function handlersFailed(cause: HandlerError): Rejection {
   return new Rejection('HANDLER_FAILED', { hint: FAILED, cause });

@@ -42,7 +42,7 @@ export interface Receiver<
   ): this;
   /** For authentic events that are not declared. Without a handler they are answered 200: `kept` as dead letters, else `ignored`. */
   onUnknown(handler: Handler<UnknownEvent, Extra>, options?: HandlerOptions<UnknownEvent>): this;
-  /** For declared events whose payload does not fit: when it resolves, the answer is 200 `ignored`. Not called with `drift: 'handle'`. */
+  /** For declared events whose payload does not match: when it resolves, the answer is 200 `ignored`. Not called with `drift: 'handle'`. */
   onInvalid(handler: InvalidHandler<Extra>, options?: HandlerOptions<EventError>): this;
   /**
    * The receiver for servers that speak fetch: Bun, Deno, Workers, Next.js, Hono. Give it the unread Request. Never rejects.
@@ -60,7 +60,7 @@ export interface Receiver<
   start(): void;
   /** Answers new deliveries with 503. Resolves when all others are answered and every handler has settled. */
   close(): Promise<void>;
-  /** The events that were not processed: to list, replay and discard. Undefined without the option. */
+  /** Lists, replays and discards events that were not processed. Undefined without the option `deadLetters`. */
   readonly deadLetters: Letters extends DeadLetterStore ? DeadLetters : undefined;
   /** How many deliveries are not yet answered, or still have running handlers. */
   readonly inFlight: number;
@@ -72,7 +72,7 @@ export interface Receiver<
  * Receives the webhooks of the service: verified, typed, once per event, and answered 2xx only after every
  * handler has resolved.
  *
- * @throws {ConfigurationError} for anything in the options that can be known to be wrong before traffic
+ * @throws {ConfigurationError} for an unknown or invalid option
  * @example
  * app.post('/hooks', receiver({
  *   handlers: { 'transaction.paid': async (event) => orders.markPaid(event.payload.transaction.order_id) },
@@ -248,7 +248,7 @@ function checkResponse(res: ServerResponse): void {
 function checkRequest(request: Request): void {
   if (typeof request?.headers?.get === 'function') return;
   throw new ConfigurationError(
-    'hooks.fetch() was not given the Request of fetch. In Hono pass c.req.raw; in Express mount the receiver itself: ' +
+    'hooks.fetch() was not given a fetch Request. In Hono pass c.req.raw; in Express mount the receiver itself: ' +
       "app.post('/hooks', hooks). Where there is only a body and headers, call receive() and send its answer.",
   );
 }
@@ -259,8 +259,8 @@ export interface FetchContext {
 }
 
 const NO_CONTEXT =
-  'hooks.fetch() was not given an execution context of the Worker that it can use, so the Worker may stop handlers once the ' +
-  'response is sent or the sender disconnects. Call hooks.fetch(request, env, ctx) with the ctx that the Worker was given.';
+  'hooks.fetch() was not given a usable execution context, so the Worker may stop handlers once the ' +
+  'response is sent or the sender disconnects. Call hooks.fetch(request, env, ctx) with the ctx of the Worker.';
 
 // Each problem is logged once, because strangers can cause it as often as they like.
 let warned = false;

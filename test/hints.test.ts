@@ -137,7 +137,7 @@ const rows: Row[] = [
     sent: delivery(fixtures.transactionPaid({ sandbox: false }), SANDBOX_KEY),
     code: 'KEY_MODE_MISMATCH',
     hint:
-      'A key that starts with pri_sandbox_ signed an event that says it is live. Only somebody who has that key can do this: ' +
+      'A key that starts with pri_sandbox_ signed a live event. Only someone who has that key can do this: ' +
       'find out who, and rotate it.',
   },
   {

@@ -30,7 +30,7 @@ export function readClaimAnswer(answer: unknown): ClaimAnswer | StoreFailure {
         return { status: 'in_progress', retryAfterMs: known ? retryAfterMs : undefined };
       }
       default:
-        return new StoreFailure('Its answer to claim() has none of the known statuses.');
+        return new StoreFailure('Its answer to claim() has an unknown status.');
     }
   } catch (cause) {
     return new StoreFailure('Its answer to claim() threw when it was read.', cause);
@@ -43,7 +43,9 @@ export function readLockAnswer(answer: unknown): Lock | undefined | StoreFailure
   try {
     const { renew, release } = (answer ?? {}) as Partial<Lock>;
     if (typeof renew === 'function' && typeof release === 'function') return answer as Lock;
-    return new StoreFailure('Its answer to lock() is not undefined, and lacks renew() or release().');
+    return new StoreFailure(
+      'Its lock() returned neither undefined nor a lock: it lacks renew() or release().',
+    );
   } catch (cause) {
     return new StoreFailure('Its answer to lock() threw when it was read.', cause);
   }

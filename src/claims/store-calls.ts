@@ -152,5 +152,5 @@ export class StoreCalls extends TimedCalls<Claimant> {
 
 function checkBoolean(verb: 'renew' | 'complete', answer: unknown): boolean | StoreFailure {
   if (typeof answer === 'boolean' || answer instanceof StoreFailure) return answer;
-  return new StoreFailure(`Its answer to ${verb}() was neither true nor false.`);
+  return new StoreFailure(`Its answer to ${verb}() is neither true nor false.`);
 }

@@ -202,7 +202,7 @@ function readGroups(answer: unknown): readonly DeadLetterGroup[] | StoreFailure 
 /** A getter of the answer may throw. */
 function readSafely<Value>(verb: string, read: () => Value | StoreFailure | undefined): Value | StoreFailure {
   try {
-    return read() ?? new StoreFailure(`Its answer to ${verb}() is not as the contract says.`);
+    return read() ?? new StoreFailure(`Its answer to ${verb}() breaks the contract.`);
   } catch (cause) {
     return new StoreFailure(`Its answer to ${verb}() threw when it was read.`, cause);
   }

@@ -192,7 +192,7 @@ const UNREADABLE =
 const KEY_NOT_CONFIGURED =
   "a dead letter was not replayed, because its private key is not configured: after a rotation replay it with keys: 'any', after a leak discard it";
 const KEYS_FAILED =
-  'The key function failed. A replay gives it the headers that were kept: name those it reads in the option keepHeaders.';
+  'The key function failed. A replay passes it only the headers that were kept: list those that it reads in the option keepHeaders.';
 
 /** Whether one of the keys signed the letter. A letter without the id of its key has the whole signature. */
 function isSignedBy(

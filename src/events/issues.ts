@@ -35,5 +35,5 @@ function expectation(issue: StandardSchemaV1.Issue): string {
   const { expected } = issue as { expected?: unknown };
   return typeof expected === 'string'
     ? `expected ${expected}`.slice(0, 100)
-    : 'does not fit the declared schema';
+    : 'does not match the declared schema';
 }

@@ -115,7 +115,7 @@ export class Handlers {
   #register({ call, pattern, kind }: Site, handler: unknown, options?: HandlerOptions): Registration {
     if (this.#sealed) {
       throw new ConfigurationError(
-        `${call} came after the first delivery. Register every handler before listening.`,
+        `${call} was called after the first delivery. Register every handler before listening.`,
       );
     }
     if (typeof handler !== 'function') {

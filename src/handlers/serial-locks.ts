@@ -19,7 +19,7 @@ type Rules = StoreRules & { readonly namespace: string };
 const FIRST_PAUSE_MS = 5;
 const MAX_PAUSE_MS = 100;
 const RETRY_AFTER_MS = 1_000;
-const WAITED = 'Another event with the same serial value was being handled for all of timeout.';
+const WAITED = 'Another event with the same serial value was being handled until timeout expired.';
 
 /** @returns a rejection if a serial function fails; undefined if no handler has one */
 export function serialValuesOf(

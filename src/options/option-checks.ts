@@ -115,7 +115,7 @@ export function keepHeaders(names: unknown = []): readonly string[] {
   const credential = kept.find(isCredential);
   if (credential === undefined) return kept;
   throw new ConfigurationError(
-    `keepHeaders names ${credential}, and such a header carries credentials. Remove it: dead letters keep none.`,
+    `keepHeaders names ${credential}, a header that carries credentials. Remove it: dead letters never keep credentials.`,
   );
 }
 

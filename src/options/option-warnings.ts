@@ -40,7 +40,7 @@ export function warnOfOptions(resolved: Resolved, given: Given): void {
   if (resolved.store?.scope === 'process' && isClusterWorker())
     warn(
       'store',
-      'each worker of node:cluster has its own memory store, so a retry that another worker gets runs the event again: ' +
+      'each worker of node:cluster has its own memory store, so a retry that reaches another worker runs the event again: ' +
         'use redisStore(), postgresStore() or sqlStore()',
     );
 }
@@ -49,7 +49,7 @@ function warnOfGiven(given: Given, warn: Warn): void {
   if ('privateKey' in given && given.privateKey === undefined)
     warn(
       'privateKey',
-      `privateKey was given as undefined, so ${KEY_VARIABLE} is used. Leave the option out if that is meant`,
+      `privateKey was given as undefined, so ${KEY_VARIABLE} is used. Leave the option out if that is intended`,
     );
   for (const option of ['timeout', 'bodyTimeout'] as const) {
     // A number, or text without a unit. With 0 there is no timeout.
@@ -57,7 +57,7 @@ function warnOfGiven(given: Given, warn: Warn): void {
     if (ms > 0 && ms < SHORT_MS)
       warn(
         option,
-        `${option} is ${ms} milliseconds. Write '${ms}s' for seconds, or '${ms}ms' if it is meant`,
+        `${option} is ${ms} milliseconds. Write '${ms}s' for seconds, or '${ms}ms' if you mean milliseconds`,
       );
   }
 }
@@ -69,8 +69,8 @@ function warnOfTimes(
   if (store && lease < storeTimeout)
     warn(
       'lease',
-      `lease (${lease} ms) is shorter than storeTimeout (${storeTimeout} ms): a claim that comes after its lease has ended ` +
-        'is given back and answered 503',
+      `lease (${lease} ms) is shorter than storeTimeout (${storeTimeout} ms): a claim that is granted after its lease has ended ` +
+        'is released and answered 503',
     );
   if (store && maxHandlerTime < timeout)
     warn(
@@ -91,18 +91,18 @@ function warnInProduction({ store, deadLetters }: Resolved, given: Given, warn: 
   if (given.sandbox === undefined)
     warn(
       'sandbox',
-      'sandbox events are accepted in production: set the option sandbox to "ignore", or to "accept" if that is meant',
+      'sandbox events are accepted in production: set the option sandbox to "ignore", or to "accept" if that is intended',
     );
   const keys = [given.privateKey ?? process.env[KEY_VARIABLE]].flat();
   if (keys.some((key) => typeof key === 'string' && PUBLISHED_KEY.test(key)))
     warn(
       'privateKey',
-      `privateKey is a key that is published, so anyone could forge a payment. Set ${KEY_VARIABLE} to the key of your account`,
+      `privateKey is a published example key, so anyone could forge a payment. Set ${KEY_VARIABLE} to the key of your account`,
     );
   if (store?.scope === 'process' && !isClusterWorker())
     warn(
       'store',
-      'the memory store is seen by this process only: another process, or this one restarted, would run an event again',
+      'the memory store is not shared: another process, or this one after a restart, would run an event again',
     );
   if (deadLetters?.scope === 'process')
     warn('deadLetters', 'dead letters are kept in the memory of this process: they are lost when it ends');

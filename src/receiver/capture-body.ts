@@ -31,7 +31,7 @@ const REQUEST_READ =
   'Something read the body of the Request before hooks.fetch(), and it can be read only once. Call hooks.fetch(request) ' +
   'first, read a copy (request.clone()), or give the bytes that were read to hooks.receive({ rawBody, headers: request.headers }).';
 const REQUEST_TEXT =
-  'The body of the Request gives something other than bytes. Give hooks.fetch() the Request as it arrived.';
+  'The body of the Request is a stream of something other than bytes. Pass the original Request to hooks.fetch().';
 const UNKNOWN_READER =
   'Something read the body before the receiver, and did not keep the bytes. In Fastify call it in an onRequest hook.';
 const TEXT = 'Something called req.setEncoding(), which turns the bytes into text.';

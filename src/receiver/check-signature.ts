@@ -15,7 +15,7 @@ export interface Proof {
 }
 
 const OUTDATED =
-  'None of the loaded keys made this signature, and they can be loaded again only when refreshOnMismatch is over. Usual causes: a key that has just been rotated; another account’s key; a delivery that is forged.';
+  'None of the loaded keys made this signature, and they can be loaded again only when refreshOnMismatch is over. Usual causes: a key that has just been rotated; another account’s key; a forged delivery.';
 /** Names that look like those of signature headers, and are safe in a log line. */
 const SIMILAR = /^(?=.*(?:sign|hmac|digest))[a-z0-9_-]{1,64}$/;
 const MAX_SIMILAR = 5;
@@ -108,7 +108,7 @@ function prove(bytes: Buffer, signature: string, loaded: Loaded): Proof | Reject
     });
   }
   return new Rejection('SIGNATURE_MISMATCH', {
-    hint: 'None of the keys made this signature. Usual causes: another account’s or an old private key; a proxy that changed the body; a delivery that is forged.',
+    hint: 'None of the keys made this signature. Usual causes: another account’s private key, or an old one; a proxy that changed the body; a forged delivery.',
   });
 }
 

@@ -75,7 +75,7 @@ function decodeDrifted(
 function modeMismatch(): Rejection {
   return new Rejection('KEY_MODE_MISMATCH', {
     hint:
-      'A key that starts with pri_sandbox_ signed an event that says it is live. Only somebody who has that key can do this: ' +
+      'A key that starts with pri_sandbox_ signed a live event. Only someone who has that key can do this: ' +
       'find out who, and rotate it.',
   });
 }

@@ -12,9 +12,9 @@ import { retentionMs } from '../options/duration.js';
 
 export interface MemoryStoreOptions {
   /**
-   * How many ids are remembered at least, up to 8,000,000: before its retention is over, an id is forgotten only when that
-   * many others were written after it. At most twice as many are kept. No more events than this are processed at the same
-   * time: further ones are refused with 503. @default 100_000
+   * The minimum number of ids that are remembered, up to 8,000,000: before its retention is over, an id is forgotten only
+   * after this many others were written. At most twice as many are kept. It also limits the events in progress: further
+   * ones are answered 503. @default 100_000
    */
   readonly maxEntries?: number | undefined;
   /** How long an id is remembered after its last write: `ms`-style text or milliseconds. @default '30d' */
@@ -176,7 +176,7 @@ class MemoryStore implements IdempotencyStore {
     if (this.#running.size < this.#maxEntries) return;
     this.#setLapsedAside(now);
     if (this.#running.size >= this.#maxEntries)
-      throw new StoreError(`All ${this.#maxEntries} entries of the memory store are being worked on.`);
+      throw new StoreError(`All ${this.#maxEntries} entries of the memory store are in progress.`);
   }
 
   #setLapsedAside(now: number): void {

@@ -190,7 +190,7 @@ test('a completed event is a duplicate, whatever else its answer carries', async
 });
 
 describe('what is neither true nor false', () => {
-  const NEITHER = (verb: Verb) => `Its answer to ${verb}() was neither true nor false.`;
+  const NEITHER = (verb: Verb) => `Its answer to ${verb}() is neither true nor false.`;
 
   test.each([undefined, null, 1, 'yes'])('is no answer to renew, and the log says so: %p', async (value) => {
     const store = withClaim({ renew: () => value });

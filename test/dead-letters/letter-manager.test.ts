@@ -403,7 +403,7 @@ describe('the option', () => {
     [{ deadLetters, keepHeaders: 'x-a' }, /keepHeaders is "x-a"\. Give names/],
     [
       { deadLetters, keepHeaders: ['X-Api-Key'] },
-      /keepHeaders names x-api-key, and such a header carries credentials\./,
+      /keepHeaders names x-api-key, a header that carries credentials\./,
     ],
     [{ journal: true }, /journal needs the option deadLetters/],
     [{ deadLetters, journal: 'yes' }, /journal is "yes"\. Give true or false\./],

@@ -63,7 +63,7 @@ describe('authorize', () => {
     const { ask: send, hooks, keep } = await pageWorld();
     await keep();
     const { status, json } = await send(path, { ...ask, headers: { authorization: 'Bearer bad' } });
-    const message = 'You may not see this page. Sign in with another account.';
+    const message = 'You are not allowed to see this page. Sign in with another account.';
     expect(status).toBe(403);
     if (ask.method !== 'HEAD') expect(json).toEqual({ message, code: 'FORBIDDEN' });
     expect(await lettersOf(hooks)).toHaveLength(1);
@@ -123,7 +123,7 @@ describe('authorize', () => {
     const { ask } = await pageWorld({ page: { authorize: () => false } });
     const { status, headers, text } = await ask('/ops/', { headers: NAVIGATION });
     expect([status, headers['content-type']]).toEqual([403, 'text/plain; charset=utf-8']);
-    expect(text).toBe('You may not see this page. Sign in with another account.\n');
+    expect(text).toBe('You are not allowed to see this page. Sign in with another account.\n');
   });
 });
 

@@ -248,7 +248,7 @@ describe('a replay', () => {
   test('registers no further handler: what happens to an event must not depend on when it is replayed', async () => {
     const hooks = (await app()).deploy();
     await hooks.deadLetters.replay();
-    expect(() => hooks.on('*', () => {})).toThrow('came after the first delivery');
+    expect(() => hooks.on('*', () => {})).toThrow('was called after the first delivery');
   });
 });
 

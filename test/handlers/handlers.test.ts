@@ -219,7 +219,7 @@ describe('after the first delivery', () => {
     expect(() => late(hooks)).toThrow(ConfigurationError);
     await answered;
     expect(() => late(hooks)).toThrow(
-      'came after the first delivery. Register every handler before listening.',
+      'was called after the first delivery. Register every handler before listening.',
     );
   });
 

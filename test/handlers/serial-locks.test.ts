@@ -501,7 +501,7 @@ describe('a delivery that waits', () => {
   });
 });
 
-const LACKING = 'Its answer to lock() is not undefined, and lacks renew()';
+const LACKING = 'Its lock() returned neither undefined nor a lock: it lacks renew()';
 const unreadable = Object.defineProperty({}, 'renew', { get: down });
 
 test.each<[string, Fault, string]>([

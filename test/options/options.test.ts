@@ -363,15 +363,15 @@ function warnings(options: ReceiverOptions) {
 }
 
 const inMilliseconds = (option: string) =>
-  `${option} is 10 milliseconds. Write '10s' for seconds, or '10ms' if it is meant`;
+  `${option} is 10 milliseconds. Write '10s' for seconds, or '10ms' if you mean milliseconds`;
 
 describe('a time that is probably a mistake', () => {
   test.each<[string, ReceiverOptions, string]>([
     [
       'lease',
       { lease: 1_000 },
-      'lease (1000 ms) is shorter than storeTimeout (2000 ms): a claim that comes after its lease has ended is ' +
-        'given back and answered 503',
+      'lease (1000 ms) is shorter than storeTimeout (2000 ms): a claim that is granted after its lease has ended is ' +
+        'released and answered 503',
     ],
     [
       'timeout',
@@ -407,7 +407,7 @@ describe('a privateKey that is given as undefined', () => {
       {
         level: 40,
         option: 'privateKey',
-        msg: 'privateKey was given as undefined, so SERVICE_PRIVATE_KEY is used. Leave the option out if that is meant',
+        msg: 'privateKey was given as undefined, so SERVICE_PRIVATE_KEY is used. Leave the option out if that is intended',
       },
     ]);
     const log = captureLog();
@@ -428,7 +428,7 @@ test('a memory store in a worker of node:cluster is warned of, because each work
   expect(JSON.parse(stdout)).toEqual({
     level: 40,
     option: 'store',
-    msg: 'each worker of node:cluster has its own memory store, so a retry that another worker gets runs the event again: use redisStore(), postgresStore() or sqlStore()',
+    msg: 'each worker of node:cluster has its own memory store, so a retry that reaches another worker runs the event again: use redisStore(), postgresStore() or sqlStore()',
   });
 });
 
@@ -441,7 +441,7 @@ describe('in production', () => {
   test('an unset sandbox policy and the memory store are warned of, once each', () => {
     expect(inProduction({})).toEqual([
       { level: 40, option: 'sandbox', msg: expect.stringContaining('set the option sandbox to "ignore"') },
-      { level: 40, option: 'store', msg: expect.stringContaining('seen by this process only') },
+      { level: 40, option: 'store', msg: expect.stringContaining('the memory store is not shared') },
     ]);
   });
 

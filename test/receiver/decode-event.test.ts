@@ -418,7 +418,7 @@ describe('the issues of an event that does not fit', () => {
       'payload.amount',
     ],
   ])('say no more than where it is for %s', async (_, schema, path) => {
-    const message = 'does not fit the declared schema';
+    const message = 'does not match the declared schema';
     expect(await issuesOf(schema, { amount: '-7' })).toEqual([{ path, message }]);
   });
 

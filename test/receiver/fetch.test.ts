@@ -62,7 +62,7 @@ describe('hooks.fetch', () => {
   ])('throws at once when it is given %s', (_, wrong) => {
     const { fetch, records } = start();
     expect(() => fetch(wrong as never)).toThrow(
-      /^hooks\.fetch\(\) was not given the Request of fetch\. In Hono .*c\.req\.raw/,
+      /^hooks\.fetch\(\) was not given a fetch Request\. In Hono .*c\.req\.raw/,
     );
     expect(records).toEqual([]);
   });
@@ -234,7 +234,7 @@ describe('a body that arrives in a stream', () => {
     const { fetch, log } = start();
     const { request } = streamed([body.toString()], 'closes');
     expect(await codeOf(await fetch(request))).toEqual([500, 'BODY_CONSUMED']);
-    const hint = /something other than bytes\. Give hooks\.fetch\(\) the Request as it arrived/;
+    const hint = /a stream of something other than bytes\. Pass the original Request to hooks\.fetch\(\)/;
     expect(log.lines).toMatchObject([{ hint: expect.stringMatching(hint) }]);
   });
 

@@ -680,7 +680,7 @@ describe('a store that answers rubbish', () => {
       const isTrue = value === true;
       expect(await receiver.post()).toMatchObject(processed);
       expect(store.calls.filter((call) => call === 'complete')).toHaveLength(isTrue ? 1 : 3);
-      const said = 'processed, but not remembered: Its answer to complete() was neither true nor false.';
+      const said = 'processed, but not remembered: Its answer to complete() is neither true nor false.';
       expect(linesOf(receiver, 50)).toEqual(isTrue ? [] : [said]);
       const strict = transactional({ complete: answers({ value }) });
       expect(await receiverOf(() => {}, { store: strict }).post()).toMatchObject(
@@ -771,7 +771,7 @@ describe('what the log says of a store', () => {
     const lines = receiver.log.lines.filter(({ level }) => level === 50);
     return { headers, lines };
   };
-  const UNKNOWN_STATUS = 'Its answer to claim() has none of the known statuses.';
+  const UNKNOWN_STATUS = 'Its answer to claim() has an unknown status.';
 
   test.each<[string, Fault, string, object]>([
     ['threw', throws, 'It threw.', { error: { type: 'Error' } }],

@@ -216,7 +216,7 @@ test('the log of an ordinary failure says that a handler can wait for its order'
   const endpoint = await endpointOf([failing]);
   await endpoint.post();
   const hint =
-    /^If the handler needs a row that is not there yet, such as the order, throw new RetryAfterError\('30s'\)/;
+    /^If the handler needs a row that does not exist yet, such as the order, throw new RetryAfterError\('30s'\)/;
   expect(lineOf(endpoint)).toMatchObject({ level: ERROR, hint: expect.stringMatching(hint) });
 });
 

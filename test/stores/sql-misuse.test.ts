@@ -87,7 +87,7 @@ needing('postgres').describe('a transaction function that does not keep its word
 
   test('resolves without calling its work', async () => {
     const claiming = claimed(async () => {});
-    await expect(claiming).rejects.toThrow('transaction resolved without having called its work');
+    await expect(claiming).rejects.toThrow('transaction resolved without calling its work');
     expect((await delivered(async () => {})).answer).toEqual([503, 'STORE_UNAVAILABLE']);
   });
 

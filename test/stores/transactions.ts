@@ -176,7 +176,7 @@ export function keepsTransactions(world: World): void {
   test('a handler cannot release its client', async () => {
     const { key, claim } = await claimed(world);
     const client = claim.context.transaction as Client;
-    expect(() => client.release()).toThrow('which gives its client back to the pool');
+    expect(() => client.release()).toThrow('the store returns its client to the pool');
     await world.pay(world.sending(client), key);
     expect([await claim.complete(), await world.paid(key)]).toEqual([true, 1]);
   });

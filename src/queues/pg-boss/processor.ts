@@ -91,7 +91,7 @@ async function processEvent(
 function attemptOf({ retryCount }: ProcessedJob): number {
   if (Number.isSafeInteger(retryCount)) return Number(retryCount) + 1;
   throw new ConfigurationError(
-    'A job came without retryCount. Call "boss.work(queue, { includeMetadata: true }, processor(…))".',
+    'The job has no retryCount. Call "boss.work(queue, { includeMetadata: true }, processor(…))".',
   );
 }
 

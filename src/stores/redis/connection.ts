@@ -31,7 +31,5 @@ export function text(reply: unknown): string | undefined {
 }
 
 export function invalidReply(): StoreError {
-  return new StoreError(
-    'Redis answered with what no script returns. sendCommand must resolve with the unchanged reply.',
-  );
+  return new StoreError('Redis sent an unexpected reply. sendCommand must resolve with the unchanged reply.');
 }

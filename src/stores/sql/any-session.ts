@@ -85,7 +85,7 @@ export class AnyConnections implements Connections {
     if (Array.isArray(rows) && rows.every((row) => typeof row === 'object' && row && !Array.isArray(row)))
       return { rows: rows as Row[], count: rows.length };
     throw new StoreError(
-      `query resolved with ${kindOf(rows)}, not with an array of rows. Take the rows out of what the client answers.`,
+      `query resolved with ${kindOf(rows)}, not with an array of rows. Return only the rows of the client's result.`,
     );
   }
 }
@@ -260,9 +260,7 @@ class HeldTransaction implements Session {
     if (this.#asked) return outcome;
     if (!this.#work)
       this.#refuse(
-        outcome.resolved
-          ? new StoreError('transaction resolved without having called its work.')
-          : outcome.error,
+        outcome.resolved ? new StoreError('transaction resolved without calling its work.') : outcome.error,
       );
     this.#broken ??= new StoreError(
       outcome.resolved

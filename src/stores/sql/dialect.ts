@@ -112,12 +112,12 @@ export function checkKey(stored: unknown, key: string, exactKey: string): void {
 }
 
 export function inexactKey(exactKey: string): StoreError {
-  return new StoreError(`The key column takes the ids of different events for the same. Run: ${exactKey}`);
+  return new StoreError(`The key column treats the ids of different events as equal. Run: ${exactKey}`);
 }
 
 function unreadable(): StoreError {
   return new StoreError(
-    'The database answered a claim with a row that the store cannot read. Check that query() resolves with the rows as they are.',
+    'The database answered a claim with a row that the store cannot read. Check that query() resolves with unchanged rows.',
   );
 }
 

@@ -184,7 +184,7 @@ class TransactionClaim implements Claim<InTransaction<unknown>> {
       await this.#options.dialect.renewTransaction(this.#session.run, leaseMs + GRACE_MS);
     } catch (cause) {
       if (!hasCode(cause, FAILED))
-        void this.#session.abort(new StoreError('The transaction is not there any more.', { cause }));
+        void this.#session.abort(new StoreError('The transaction no longer exists.', { cause }));
     }
   }
 

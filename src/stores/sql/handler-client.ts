@@ -48,5 +48,5 @@ function givesPromise(args: readonly unknown[]): boolean {
 }
 
 function refuseRelease(): never {
-  throw new StoreError('release() belongs to the store, which gives its client back to the pool.');
+  throw new StoreError('Do not call release(): the store returns its client to the pool.');
 }

@@ -139,7 +139,7 @@ export class MysqlLetterRows extends SqlLetterRows {
       await this.run(this.#sql.forget, event);
     }
     throw new StoreError(
-      'MySQL has no row of a dead letter that it was given. Check that client commits each statement by itself.',
+      'MySQL does not have a dead letter that was just written. Check that client commits each statement (autocommit).',
     );
   }
 
@@ -200,5 +200,5 @@ async function isOpen(run: RunSql): Promise<boolean> {
 /** A statement that another one has to commit would be lost with its connection. */
 function idOf({ id, autocommit }: Row): string {
   if (Number(autocommit) === 1) return mysqlFragments.text(id);
-  throw new StoreError('client does not commit each statement by itself. Leave autocommit of MySQL at 1.');
+  throw new StoreError('client does not commit each statement. Leave autocommit of MySQL at 1.');
 }

@@ -128,7 +128,7 @@ export class PostgresLetterRows extends SqlLetterRows {
     const [kept] = (await this.run(this.#sql.keep, valuesOf(row))).rows;
     if (kept) return textOf(kept.id);
     throw new StoreError(
-      'Postgres kept a dead letter without a row. Check the table for rules and triggers.',
+      'Postgres wrote a dead letter and returned no row. Check the table for rules and triggers.',
     );
   }
 

@@ -34,7 +34,7 @@ export const ENDS: Readonly<Record<ReplayEnd, EndText>> = {
   stillInvalid: {
     label: 'still invalid',
     would: 'would stay invalid',
-    hint: 'Change the schema of the event so that it takes these payloads, and deploy.',
+    hint: 'Change the schema of the event so that it accepts these payloads, and deploy.',
   },
   inProgress: {
     label: 'in progress',
@@ -42,12 +42,12 @@ export const ENDS: Readonly<Record<ReplayEnd, EndText>> = {
   },
   conflicts: {
     label: 'in conflict',
-    hint: 'An event of the same ID was processed with other bytes. Compare them, then discard the dead letter.',
+    hint: 'An event with the same ID but other bytes was processed. Compare them, then discard the dead letter.',
   },
   ignored: {
     label: 'ignored',
     would: 'would be ignored',
-    hint: 'No handler wants it, or the option sandbox excludes it. Register a handler, or discard it.',
+    hint: 'No handler matches it, or the option sandbox excludes it. Register a handler, or discard it.',
   },
   unreadable: {
     label: 'unreadable',

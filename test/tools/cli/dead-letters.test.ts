@@ -442,7 +442,7 @@ describe('an invalid address or token', () => {
     const url = `http://127.0.0.1:${port}/ops/`;
     const run = commandAt(url, {}, 'dead-letters', fileWith('c4nary'));
     const stderr =
-      'The page refuses the token in --token-file (403). You may not see this page. Sign in with another account.\n';
+      'The page refuses the token in --token-file (403). You are not allowed to see this page. Sign in with another account.\n';
     expect(await run('list')).toEqual({ code: 1, stdout: '', stderr });
     const refused = await run('replay', '--json');
     expect(JSON.parse(refused.stderr)).toMatchObject({ error: { code: 'FORBIDDEN' } });

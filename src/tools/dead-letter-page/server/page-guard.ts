@@ -31,7 +31,8 @@ export async function authorized(request: IncomingMessage, settings: PageSetting
   } catch (error) {
     throw deny('authorize of deadLetterPage() failed, so access was denied', { error: describeError(error) });
   }
-  if (name === '') throw new HttpError(403, 'You may not see this page. Sign in with another account.');
+  if (name === '')
+    throw new HttpError(403, 'You are not allowed to see this page. Sign in with another account.');
   if (name !== undefined) return name;
   throw deny(
     'authorize of deadLetterPage() must return a user name, or an object with name or id; access was denied',
