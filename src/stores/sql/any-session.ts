@@ -7,7 +7,7 @@ import type { TransactionOf } from './transaction-of.js';
 
 export type SqlDialect = 'postgres' | 'mysql';
 
-/** What a placeholder is given: bytes travel as they are, and anything else as text, which every client binds alike. */
+/** The value of a placeholder: bytes as they are, anything else as text, which all clients bind alike. */
 export type SqlValue = string | Buffer | null;
 
 export interface SqlDatabase<Client extends object, Transaction = TransactionOf<Client>> {
@@ -127,7 +127,7 @@ function asValue(value: unknown): SqlValue {
   return String(value);
 }
 
-/** Never a value: it may be of a customer. */
+/** Only its type: the value may be a customer's data. */
 function kindOf(answer: unknown): string {
   if (Array.isArray(answer)) return 'an array of something else';
   return answer === null ? 'null' : typeof answer === 'object' ? 'an object' : typeof answer;
@@ -136,7 +136,7 @@ function kindOf(answer: unknown): string {
 /** How `transaction()` itself ended. */
 type Outcome = { readonly resolved: true } | { readonly resolved: false; readonly error: unknown };
 
-/** By this every class of Drizzle can be recognized. */
+/** A static property of every class of Drizzle. */
 const DRIZZLE = Symbol.for('drizzle:entityKind');
 
 class HeldTransaction implements Session {
@@ -151,7 +151,7 @@ class HeldTransaction implements Session {
   #begin: () => void = () => {};
   #refuse: (error: unknown) => void = () => {};
   #work: { resolve(): void; reject(error: unknown): void } | undefined;
-  /** Why it is not open any more, unless it was asked to end. */
+  /** Why it ended, unless the claim ended it. */
   #broken: Error | undefined;
   #asked = false;
 
@@ -170,8 +170,8 @@ class HeldTransaction implements Session {
   }
 
   /**
-   * Most ORMs refuse a transaction that has ended. A connection would run the statement by itself, or for another event, and so
-   * would Drizzle, which keeps the connection.
+   * Most ORMs refuse statements once a transaction has ended. Connections, and Drizzle, which keeps the connection, would run
+   * them outside of any transaction, or in that of another event.
    */
   get outlives(): boolean {
     const { transaction } = this;
@@ -192,7 +192,7 @@ class HeldTransaction implements Session {
     this.#expiry.extend(leaseMs);
   }
 
-  /** @throws unless `transaction()` has called its work once and resolved after it, and the writes are there */
+  /** @throws unless `transaction()` has called its work once, resolved after it, and committed the writes */
   async commit(isCommitted?: () => Promise<boolean>): Promise<boolean> {
     const outcome = await this.#end((work) => work.resolve());
     if (!outcome.resolved) throw outcome.error;
@@ -229,7 +229,7 @@ class HeldTransaction implements Session {
     return outcome;
   }
 
-  /** Nothing that happens from now on can make it a success. */
+  /** From now on it can only fail. */
   #break(reason: Error): void {
     this.#broken ??= reason;
     this.#expiry.stop();
@@ -249,7 +249,7 @@ class HeldTransaction implements Session {
     const work = new Promise<void>((resolve, reject) => {
       this.#work = { resolve, reject };
     });
-    // Even if `transaction()` does not wait for its work.
+    // `transaction()` may not wait for its work.
     work.catch(() => {});
     this.#begin();
     return work;

@@ -7,12 +7,12 @@ const INSIDE = ['cause', 'driverError', 'original', 'parent', 'meta', 'driverAda
 const CODES = ['code', 'errno', 'sqlState', 'originalCode'] as const;
 const MAX_WRAPPED = 5;
 
-/** A serialization failure and a deadlock in Postgres, and a deadlock in MySQL: all of the work is undone. */
+/** A serialization failure or deadlock in Postgres, a deadlock in MySQL: the whole transaction is rolled back. */
 const CONFLICTS = ['40001', '40P01', 'ER_LOCK_DEADLOCK', 1213, '1213'];
-/** The name of the statement is unknown, or taken: a pooler has switched the connection behind this client. */
+/** The name of a prepared statement is unknown or taken: a pooler has switched the server connection. */
 const UNPREPARED: ReadonlySet<unknown> = new Set(['26000', '42P05']);
 const RETRIED: ReadonlySet<unknown> = new Set([...CONFLICTS, ...UNPREPARED]);
-/** Waited for a lock as long as it was told to. In MySQL only the statement is undone. */
+/** The wait for a lock timed out. In MySQL only the statement is rolled back. */
 const LOCK_TIMEOUTS: ReadonlySet<unknown> = new Set(['55P03', 'ER_LOCK_WAIT_TIMEOUT', 1205, '1205']);
 
 export function isUnprepared(error: unknown): boolean {
@@ -33,7 +33,7 @@ export function hasCode(error: unknown, codes: ReadonlySet<unknown>, depth = 0):
   );
 }
 
-/** Retries work that changed nothing, if the reason may have passed by then. */
+/** Retries work that failed without any change, for reasons that pass. */
 export async function withRetry<Value>(work: () => Promise<Value>): Promise<Value> {
   for (let attempt = 1; ; attempt += 1) {
     try {

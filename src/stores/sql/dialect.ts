@@ -1,4 +1,4 @@
-// The steps of a claim as one dialect of SQL takes them, and the answer to it.
+// The steps of a claim that each dialect of SQL implements, and how their answers are read.
 
 import { LETTER_TABLE } from '../../claims/dead-letter-store.js';
 import type { Claim, ClaimRequest, ClaimResult, JoinableLetters } from '../../claims/idempotency-store.js';
@@ -27,17 +27,17 @@ export function claimParameters(
 
 export type Granted = {
   readonly status: 'claimed';
-  /** Names the transaction of the claim on the server. */
+  /** Identifies the claim's transaction on the server. */
   readonly session?: string;
 } & Pick<Claim, 'attempt' | 'finished' | 'kept'>;
 
 export type Answer = Granted | Exclude<ClaimResult, { status: 'claimed' }>;
 
-/** The statements that the engine takes its steps with. */
+/** The steps of the engine, in one dialect of SQL. */
 export interface Dialect {
   /** Creates the table and its index unless they exist. */
   readonly migration: string;
-  /** @throws unless the server takes writes, and its table tells ids apart */
+  /** @throws unless the server accepts writes, and its table distinguishes ids exactly */
   ping(run: RunSql): Promise<void>;
   /** Deletes a batch. @returns how many rows, and whether there may be more */
   prune(run: RunSql, retentionMs: number): Promise<{ readonly pruned: number; readonly more: boolean }>;
@@ -47,16 +47,16 @@ export interface Dialect {
   release(run: RunSql, owner: Owner, keepMs: number, finished: readonly string[]): Promise<boolean>;
   /** Releases a lock. */
   forget(run: RunSql, owner: Owner): Promise<boolean>;
-  /** What a transaction begins with: its claim waits for another transaction for a second at most. */
+  /** The first statement of a transaction. Its claim then waits for at most a second for another transaction. */
   opening(leaseMs: number): string;
-  /** Handlers then wait as long as they did before. */
+  /** Afterwards handlers wait for locks as long as usual. */
   claimInTransaction(run: RunSql, parameters: ClaimParameters): Promise<Answer>;
   /** Keeps the transaction alive on the server, and rejects if it has ended. */
   renewTransaction(run: RunSql, leaseMs: number): Promise<void>;
-  /** Asks on any connection whether the server executes a statement of the transaction that `session` names. */
+  /** Asks on any connection whether the server is executing a statement of the transaction `session`. */
   isExecuting(run: RunSql, session: string | undefined): Promise<boolean>;
   /**
-   * @param ahead whether the commit is sent before this is answered, and needs a mark that the server can read
+   * @param ahead whether the commit is sent before this is answered, so that it must find a mark on the server
    * @returns whether the event has a letter; undefined if a handler has ended the transaction of the claim
    */
   completeInTransaction(
@@ -97,7 +97,7 @@ export function readAnswer(row: Row | undefined): Answer {
   throw unreadable();
 }
 
-/** Undefined where no letters were looked for. */
+/** Undefined if the statement did not look for letters. */
 export function readKept(kept: unknown): Pick<Claim, 'kept'> {
   return kept === undefined ? {} : { kept: kept !== 'false' };
 }
@@ -121,7 +121,7 @@ function unreadable(): StoreError {
   );
 }
 
-/** The SQL name of their table. Undefined for a user's own store of letters, whose table is not known. */
+/** The SQL name of their table. Undefined for a user's own store of letters. */
 function letterTableOf(letters: JoinableLetters | undefined): string | undefined {
   return (letters as { readonly [LETTER_TABLE]?: string } | undefined)?.[LETTER_TABLE];
 }

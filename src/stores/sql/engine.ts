@@ -81,12 +81,12 @@ async function claimRow(
 }
 
 /**
- * How much longer than the lease a transaction is held, here and by the server. The receiver tells its handlers at the end of the
- * lease, and a timer can be late. No other delivery may begin before that.
+ * How much longer than the lease a transaction is held, here and by the server. The receiver aborts its handlers at the end of
+ * the lease, and its timer can be late. No other delivery may begin before that.
  */
 const GRACE_MS = 250;
 
-/** Another transaction held the event for as long as we waited, so it may well take as long again. */
+/** Another transaction held the event for a whole second, and may well need another one. */
 const RETRY_AFTER_MS = 1_000;
 
 /** One commit remembers the event and keeps what the handlers wrote. */
@@ -121,7 +121,7 @@ async function claimInTransaction(
   }
 }
 
-/** A statement of a handler has failed: Postgres refuses all but a rollback, and the connection lives. */
+/** A handler's statement failed, so Postgres only accepts a rollback. The connection is fine. */
 const FAILED: ReadonlySet<unknown> = new Set(['25P02']);
 
 class TransactionClaim implements Claim<InTransaction<unknown>> {
@@ -154,7 +154,7 @@ class TransactionClaim implements Claim<InTransaction<unknown>> {
     this.context = { transaction: this.#forHandlers() };
   }
 
-  /** Once the transaction has ended, its connection may work for others. */
+  /** Once the transaction has ended, its connection may be used for another event. */
   get open(): boolean {
     return !this.#settling && this.#session.isOpen;
   }
@@ -165,12 +165,12 @@ class TransactionClaim implements Claim<InTransaction<unknown>> {
     return guardClient(session.transaction as object, {
       hasEnded: () => !this.open,
       isReturned: () => !session.isOpen,
-      // A client that does not say whether it is busy may have queries that are no promises.
+      // The queries of a client that does not say whether it is busy need not be promises.
       busyWith: () => (session.isBusy === undefined ? undefined : this.#heartbeat.turn()),
     });
   }
 
-  /** Whether the transaction is open, as the server says. */
+  /** Whether the server still has the transaction open. */
   async renew(leaseMs: number): Promise<boolean> {
     const began = performance.now();
     const confirmed = await this.#heartbeat.confirm(leaseMs);
@@ -188,7 +188,7 @@ class TransactionClaim implements Claim<InTransaction<unknown>> {
     }
   }
 
-  /** The outcome of a commit never changes: a second call gets the same answer. */
+  /** The outcome of a commit never changes, so a second call gets the same answer. */
   complete(): Promise<boolean> {
     if (!this.#commit && this.#settling) return Promise.resolve(false);
     this.#settling = true;
@@ -227,7 +227,7 @@ class TransactionClaim implements Claim<InTransaction<unknown>> {
     }
   }
 
-  /** A rollback forgets everything, also the finished handlers: their writes are undone with the rest. */
+  /** A rollback forgets everything, including finished handlers: their writes are rolled back too. */
   async release(): Promise<boolean> {
     if (!this.open) return false;
     this.#settling = true;
@@ -237,13 +237,13 @@ class TransactionClaim implements Claim<InTransaction<unknown>> {
   }
 }
 
-/** Another delivery that kept the event waits up to a second for our commit. Only after a longer one can its letter be left. */
+/** A delivery that kept the event waits up to a second for this commit. Only a slower commit can leave its letter behind. */
 const LONG_COMMIT_MS = 500;
 
 /**
  * Whether there may be a letter once the commit is confirmed.
  *
- * @param kept what the completing statement saw; undefined where it was not asked
+ * @param kept what the completing statement saw; undefined if it did not look
  * @param began when that statement was sent, by the monotonic clock
  */
 function keptAfterCommit(kept: boolean | undefined, began: number): boolean | undefined {

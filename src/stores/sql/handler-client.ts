@@ -1,18 +1,18 @@
 // The client of a transaction as handlers may use it: until the claim ends, and without `release()`.
 import { StoreError } from '../../errors.js';
 
-/** What the claim knows of its client. */
+/** The state of the client, as its claim knows it. */
 interface ClientUse {
   hasEnded(): boolean;
-  /** Whether the client may work for another event already. */
+  /** Whether another event may already use the client. */
   isReturned(): boolean;
-  /** A query of the store itself that is on its way. Never rejects. */
+  /** A query of the store itself that is in flight. Never rejects. */
   busyWith(): Promise<void> | undefined;
 }
 
 const ENDED = 'The transaction has ended. Await each of its queries before the handler resolves.';
 
-/** Each call is checked, because a method that a handler kept can be called when the client works for another event. */
+/** Checks every call: a handler may keep a method, and call it when another event uses the client. */
 export function guardClient<Client extends object>(client: Client, use: ClientUse): Client {
   const guarded: Client = new Proxy(client, {
     get(target, property) {
@@ -33,10 +33,10 @@ export function guardClient<Client extends object>(client: Client, use: ClientUs
   return guarded;
 }
 
-/** `pg` queues a query that is made while another runs, and warns that its next version will not. */
+/** `pg` queues a query while another one runs, and warns that its next version will not. */
 async function callAfter(busy: Promise<void>, call: () => unknown, use: ClientUse): Promise<unknown> {
   await busy;
-  // A query that was made before the end is in time: the commit comes after it.
+  // A query made before the end is still sent: the commit follows it.
   if (use.isReturned()) throw new StoreError(ENDED);
   return call();
 }

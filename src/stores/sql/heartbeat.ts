@@ -2,17 +2,17 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { StoreError } from '../../errors.js';
 
-/** How long a ping may take before another connection is asked: a statement of a handler may keep it waiting. */
+/** How long a ping may take before the store asks on another connection: a handler's statement may delay it. */
 const PATIENCE_MS = 250;
-/** After which a question on another connection is asked again. */
+/** After this, an unanswered question on another connection is repeated. */
 const UNANSWERED_MS = 5_000;
 const POLL_MS = 50;
 
-/** What a transaction knows of its connection. */
+/** The connection of a transaction. */
 interface HeldConnection {
-  /** Runs a statement on the connection, which also restarts the idle timeout of the server. Ends it rather than reject. */
+  /** Runs a statement, which also restarts the server's idle timeout. Never rejects: it closes the connection instead. */
   ping(leaseMs: number): Promise<void>;
-  /** Whether the client knows that a statement of a handler occupies the connection. */
+  /** Whether the client knows that a handler's statement occupies the connection. */
   isBusy(): boolean;
   /** Asks on another connection whether the server executes a statement on this one. Idle sessions can be dropped. */
   isExecuting(): Promise<boolean>;
@@ -54,13 +54,13 @@ export class Heartbeat {
     return false;
   }
 
-  /** The ping on its way, before which a handler sends nothing. One that is due takes its turn now. */
+  /** The ping in flight, which a handler's query waits for. Sends it first if one is due. */
   turn(): Promise<void> | undefined {
     if (this.#confirmedAt < this.#wantedAt && !this.#connection.isBusy()) this.#ping ??= this.#send();
     return this.#ping;
   }
 
-  /** Resolves when the ping on its way is answered. Undefined without one. */
+  /** Resolves when the ping in flight is answered. Undefined without one. */
   settled(): Promise<void> | undefined {
     return this.#ping;
   }

@@ -1,4 +1,4 @@
-// Dead letters in a table of SQL: what both dialects have in common, and how rows are read from any client.
+// Dead letters in a SQL table: what both dialects share, and how rows of any client are read.
 import type {
   DeadLetterGroup,
   DeadLetterQuery,
@@ -20,7 +20,7 @@ import { Statement } from './statement.js';
 
 /** The fragments in which the dialects differ. Parameters are numbered; the first is the retention in milliseconds. */
 export interface LetterDialect {
-  /** As SQL has its name. */
+  /** The quoted name. */
   readonly table: string;
   readonly migration: string;
   /** A condition: the retention of the row has expired. */
@@ -33,11 +33,11 @@ export interface LetterDialect {
   time(parameter: number): string;
   /** A condition: the name of the event begins with a parameter. */
   prefix(parameter: number): string;
-  /** Selects text or bytes, as `text` and `blob` read them. */
+  /** Selects text or bytes in the form that `text` and `blob` read. */
   select(expression: string): string;
   /** Selects a time as milliseconds since 1970. */
   milliseconds(time: string): string;
-  /** A value as the statements take it. */
+  /** Converts a value into what the statements expect. */
   sent(value: unknown): unknown;
   text(value: unknown): string;
   blob(value: unknown): Buffer;
@@ -78,7 +78,7 @@ export abstract class SqlLetterRows implements LetterRows {
   async list(query: DeadLetterQuery, { limit, after }: RowPage) {
     const { text, values } = this.#where(query);
     const { number, table } = this.dialect;
-    // The limit is part of the text, because MySQL refuses one that comes as text.
+    // The limit is in the SQL itself, because MySQL refuses text as its value.
     const { rows } = await this.#ask(
       `SELECT ${selected(this.dialect)} FROM ${table} WHERE ${text} AND arrival > ${number(values.length + 2)}
 ORDER BY arrival LIMIT ${Math.trunc(limit)}`,
@@ -94,7 +94,7 @@ ORDER BY arrival LIMIT ${Math.trunc(limit)}`,
     return Number(rows[0]?.letters ?? 0);
   }
 
-  /** @param names for each reason at most so many; those of further ones are one group without a name */
+  /** @param names at most this many for each reason; letters of further names are one group */
   async countGroups(query: DeadLetterQuery, names: number): Promise<readonly DeadLetterGroup[]> {
     const { text, values } = this.#where(query);
     const { select, milliseconds, number } = this.dialect;
@@ -136,7 +136,7 @@ FROM (
     return this.run(new Statement(text, { prepared: false }), values);
   }
 
-  /** @returns values that begin after the retention, but are counted with it */
+  /** @returns the values without the retention, which is `$1` */
   #where(query: DeadLetterQuery): { readonly text: string; readonly values: readonly unknown[] } {
     const { bytes, prefix, time, expired } = this.dialect;
     const values: unknown[] = [query.namespace];
@@ -166,7 +166,7 @@ export function valuesOf(row: NewRow): unknown[] {
   return [...identity, reason, code, attempts, row.issues, row.head, row.body];
 }
 
-/** What is selected of a row that {@link readRow} reads. */
+/** The columns that {@link readRow} reads. */
 export function selected({ select, milliseconds }: Pick<LetterDialect, 'select' | 'milliseconds'>): string {
   const texts = [...COLUMNS, ...WHY].map((column) => `${select(column)} AS ${aliasOf(column)}`);
   const times = ['kept', 'discarded'].map((when) => `${milliseconds(`${when}_at`)} AS ${when}`);

@@ -44,8 +44,7 @@ CREATE TABLE IF NOT EXISTS ${table} (
 const UTC_MILLISECOND = 'UTC_TIMESTAMP(3)';
 const EPOCH = `DATE'1970-01-01'`;
 
-// Text and bytes travel as base64: no character set of a connection can change it, it needs no escapes, and it is shorter
-// than hex.
+// Text and bytes are sent as base64: no connection charset changes it, it needs no escapes, and it is shorter than hex.
 const bytes = (parameter: number) => `FROM_BASE64($${parameter})`;
 const utf8 = (parameter: number) => `CONVERT(${bytes(parameter)} USING utf8mb4)`;
 const number = (parameter: number) => `CAST($${parameter} AS SIGNED)`;
@@ -55,10 +54,11 @@ const EXPIRED = `retained_from <= ${UTC_MILLISECOND} - ${interval(1)}`;
 
 const mysqlFragments: Omit<LetterDialect, 'table' | 'migration'> = {
   expired: EXPIRED,
-  ...{ bytes, number },
+  bytes,
+  number,
   time: (parameter) => `${EPOCH} + ${interval(parameter)}`,
   prefix: (parameter) => `LEFT(event_name, LENGTH(${bytes(parameter)})) = ${bytes(parameter)}`,
-  // The bytes of text, whatever the character set of the connection.
+  // As bytes, so that the connection's charset does not matter.
   select: (expression) =>
     `TO_BASE64(${expression.startsWith('discarded_') ? `CAST(${expression} AS BINARY)` : expression.replace(/^key$/, '`key`')})`,
   milliseconds: (time) => `TIMESTAMPDIFF(MICROSECOND, ${EPOCH}, ${time}) DIV 1000`,
@@ -89,7 +89,7 @@ VALUES (${[2, 3, 4, 5, 6, 7].map(bytes).join(', ')}, ${number(8)}, ${bytes(9)}, 
   ${[12, 13, 14].map(bytes).join(', ')}, ${UTC_MILLISECOND})
 ON DUPLICATE KEY UPDATE attempts = GREATEST(attempts + 1, VALUES(attempts)), reason = VALUES(reason),
   code = VALUES(code), issues = VALUES(issues), head = VALUES(head)`),
-    // A locking read sees the latest commit, and a proxy sends it to the same server as the write.
+    // A locking read sees the latest commit, and proxies send it to the primary.
     kept: statement(
       `SELECT TO_BASE64(id) AS id, @@autocommit AS autocommit FROM ${table} WHERE ${ofEvent} AND ${alive} FOR UPDATE`,
     ),
@@ -153,7 +153,7 @@ export class MysqlLetterRows extends SqlLetterRows {
     return row && readRow(row, mysqlFragments);
   }
 
-  /** A letter that is there afterwards was there before: once it is gone, its id never comes back. */
+  /** A letter that exists afterwards existed before: an id is never used twice. */
   async update(id: string, { reason, code, issues, attempts }: RowChange): Promise<boolean> {
     await this.run(this.#sql.update, [id, reason, code, issues, attempts]);
     return (await this.run(this.#sql.isAlive, [id])).rows.length > 0;
@@ -197,7 +197,7 @@ async function isOpen(run: RunSql): Promise<boolean> {
   return (await releaseSavepoint(run, 'letters')) !== false;
 }
 
-/** A statement that another one has to commit would be lost with its connection. */
+/** Without autocommit the letter would be lost with its connection. */
 function idOf({ id, autocommit }: Row): string {
   if (Number(autocommit) === 1) return mysqlFragments.text(id);
   throw new StoreError('client does not commit each statement. Leave autocommit of MySQL at 1.');

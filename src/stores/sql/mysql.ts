@@ -1,4 +1,4 @@
-// The SQL of events in MySQL and MariaDB: each step writes, and then reads back whose token the row has.
+// The SQL of events in MySQL and MariaDB: each step writes, then reads the row back to see whose token it has.
 
 import type { Claim } from '../../claims/idempotency-store.js';
 import { newToken, type Owner } from '../../claims/token.js';
@@ -21,9 +21,9 @@ const MAX_FINGERPRINT = 256;
 /** Dates in MySQL end with the year 9999. */
 const MAX_MICROSECONDS = 4e15;
 
-/** The savepoint is not known: another transaction has begun since, or none has. */
+/** The savepoint does not exist: the transaction in which it was set has ended. */
 const NO_SAVEPOINT: ReadonlySet<unknown> = new Set(['ER_SP_DOES_NOT_EXIST', 1305, '1305']);
-/** MySQL prepares no savepoints, so a client that prepares every statement cannot set one. */
+/** MySQL cannot prepare SAVEPOINT, so a client that prepares every statement cannot set one. */
 const NOT_PREPARED: ReadonlySet<unknown> = new Set(['ER_UNSUPPORTED_PS', 1295, '1295']);
 
 /**
@@ -32,12 +32,12 @@ const NOT_PREPARED: ReadonlySet<unknown> = new Set(['ER_UNSUPPORTED_PS', 1295, '
  */
 export const LOCK_LATEST = '/*M!110402 SET STATEMENT innodb_snapshot_isolation = OFF FOR */';
 
-/** The name as MySQL quotes it. */
+/** The quoted name. */
 export function mysqlTable(name: unknown): string {
   return parseTable(name).table.replaceAll('"', '`');
 }
 
-/** A savepoint of the transaction that `run` is in, by which it can be recognized. @returns undefined if none can be set */
+/** Sets a savepoint, by which the transaction of `run` can be recognized. @returns undefined if the client cannot */
 export async function setSavepoint(run: RunSql, name: string): Promise<boolean | undefined> {
   return savepoint('SAVEPOINT', run, name);
 }
@@ -104,7 +104,7 @@ export class MysqlDialect implements Dialect {
     refuseLong('The key of an event', key, MAX_KEY);
     refuseLong('A fingerprint', fingerprint, MAX_FINGERPRINT);
     const values = [...idOfRow(parameters), hex(fingerprint), microseconds(leaseMs), microseconds(keepMs)];
-    // A row that was there may have been pruned before it is read: then the event is new.
+    // The row may be pruned before it is read. Then the event is new.
     for (const last of [false, true]) {
       await run(this.#sql.insert, values);
       const row = await this.#read(run, parameters, read);
@@ -115,7 +115,7 @@ export class MysqlDialect implements Dialect {
       const taken = await this.#read(run, parameters, read);
       if (taken || last) return taken;
     }
-    // MySQL compares bytes when it reads, and the collation of the column when it finds duplicates.
+    // MySQL reads by comparing bytes, but finds duplicates by the collation of the column.
     if ((await this.#ping(run))?.ids === '1') throw inexactKey(this.#sql.exactKey);
     return undefined;
   }
@@ -155,7 +155,7 @@ export class MysqlDialect implements Dialect {
     return (await this.#read(run, released))?.mine === 'yes' ? released : undefined;
   }
 
-  // The setting is of the session, so it is set back before a handler runs.
+  // A setting of the session, which is restored before handlers run.
   opening(): string {
     return 'SET @payment_webhooks_wait = @@SESSION.innodb_lock_wait_timeout, SESSION innodb_lock_wait_timeout = 1';
   }
@@ -219,9 +219,13 @@ function answerOf(row: Row | undefined): Answer {
   const status = row.mine === 'yes' ? 'claimed' : row.completed === 'yes' ? 'completed' : 'in_progress';
   const { attempt, finished, fingerprint, remaining, kept, session } = row;
   return readAnswer({
-    ...{ status, attempt, finished: unhex(finished), fingerprint: unhex(fingerprint) },
+    status,
+    attempt,
+    finished: unhex(finished),
+    fingerprint: unhex(fingerprint),
     remaining: Number(remaining) / 1_000,
-    ...{ kept, session },
+    kept,
+    session,
   });
 }
 
@@ -229,10 +233,10 @@ function idOfRow({ key, token }: Owner): [string, string] {
   return [hex(key), token];
 }
 
-/** MySQL cuts what is too long where it is not strict, and two events would become one. */
+/** Outside of strict mode MySQL truncates text that is too long, so two events could become one. */
 function refuseLong(what: string, text: string, most: number): void {
   const bytes = Buffer.from(text);
-  // All lone surrogates become the same character.
+  // UTF-8 turns every lone surrogate into the same character.
   if (bytes.length > most || bytes.toString() !== text)
     throw new StoreError(`${what} has ${bytes.length} bytes; the table takes ${most}, of well-formed text.`);
 }
@@ -249,22 +253,22 @@ function microseconds(ms: number): number {
   return Math.min(Math.max(Math.round(ms * 1_000), 0), MAX_MICROSECONDS);
 }
 
-// UTC, so neither the time zone of a session nor the hour that a clock repeats in autumn counts.
+// UTC, so neither the time zone of a session nor daylight saving time matters.
 const UTC_NOW = 'UTC_TIMESTAMP(6)';
 const NEVER = "TIMESTAMP'9999-12-31 00:00:00'";
 const IS_FREE = `LEAST(lease_ends, forget_at) <= ${UTC_NOW}`;
-// Names the connection until the server restarts, and ids start over: the upper bits of UUID_SHORT() are the time of its
-// start.
+// The time at which the server started, in the upper bits of UUID_SHORT(). With it a connection id is unique: a restart begins
+// them again.
 const STARTED = 'UUID_SHORT() >> 24';
 
-/** Text is sent as hex, whatever the connection's charset. @param table as MySQL quotes it */
+/** Text is sent as hex, so the connection's charset does not matter. @param table the quoted name */
 function mysqlEventStatements(table: string) {
   const statement = (text: string) => new Statement(text, { prepared: false });
   const fromNow = (parameter: string) => `${UTC_NOW} + INTERVAL CAST(${parameter} AS SIGNED) MICROSECOND`;
   const forgotten = `forget_at <= ${UTC_NOW}`;
   const owned = 'WHERE `key` = UNHEX($1) AND token = $2';
-  // An event that was claimed within the retention is still remembered, so the index excludes most of the table. Rows that a
-  // transaction works on are left to the next time.
+  // An event that was claimed within the retention is still remembered, so the index excludes most of the table. Skips rows
+  // that a transaction has locked.
   const oldest = `
 SELECT \`key\` AS k FROM ${table}
 WHERE claimed_at <= ${UTC_NOW} - INTERVAL CAST($1 AS SIGNED) MICROSECOND AND ${forgotten}
@@ -283,13 +287,12 @@ CREATE TABLE IF NOT EXISTS ${table} (
   INDEX claimed_at (claimed_at)
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC`,
     exactKey: `ALTER TABLE ${table} MODIFY \`key\` VARBINARY(1024) NOT NULL`,
-    // Changes no row that is there, and locks it.
+    // Locks an existing row without changing it.
     insert: statement(`
 INSERT INTO ${table} (\`key\`, token, attempt, finished, fingerprint, lease_ends, forget_at, claimed_at)
 VALUES (UNHEX($1), $2, 1, '[]', UNHEX($3), ${fromNow('$4')}, ${fromNow('$5')}, ${UTC_NOW})
 ON DUPLICATE KEY UPDATE token = token`),
-    // MySQL assigns from left to right, so each line may read what the lines above it have set. None does: some modes of
-    // MariaDB assign all at once.
+    // MySQL assigns from left to right, and some modes of MariaDB all at once. So no line reads a column that one above it sets.
     takeOver: statement(`
 UPDATE ${table} SET
   finished = CASE WHEN ${forgotten} THEN '[]' ELSE finished END,
@@ -308,17 +311,17 @@ UPDATE ${table} SET token = $5, lease_ends = TIMESTAMP'1000-01-01 00:00:00', fin
 ${owned} AND lease_ends < ${NEVER}`),
     forget: statement(`DELETE FROM ${table} ${owned}`),
     countDue: statement(`SELECT CAST(COUNT(*) AS CHAR) AS due FROM (${oldest}) due`),
-    // What is claimed between the two statements is not deleted. In the other order, which MySQL prefers for a small table,
-    // each row is read, and a locked row is waited for.
+    // Checks each row again: it may have been claimed in between. In the other order, which MySQL prefers for a small table, it
+    // would read each row, and wait for those that are locked.
     prune: statement(`
 DELETE t FROM (${oldest}) due STRAIGHT_JOIN ${table} t FORCE INDEX (PRIMARY) ON due.k = t.\`key\`
 WHERE t.${forgotten}`),
-    // Reads no row of the table, and fails without it. Counts two ids as the key column compares them.
+    // Fails without the table, and reads none of its rows. Compares two ids as the key column does.
     ping: statement(`
 SELECT CAST(@@GLOBAL.read_only AS CHAR) AS readonly, CAST(COUNT(DISTINCT id) AS CHAR) AS ids
 FROM (SELECT \`key\` AS id FROM ${table} WHERE FALSE UNION ALL SELECT 'a' UNION ALL SELECT 'A') ids`),
     waitAsBefore: statement('SET SESSION innodb_lock_wait_timeout = @payment_webhooks_wait'),
-    // Not through the idle transaction: a server timeout may be about to end it.
+    // On another connection: a server timeout may be about to end the idle transaction.
     executing: statement(`
 SELECT 'yes' AS executing FROM information_schema.processlist
 WHERE CONCAT(id, ' ', ${STARTED}) = $1 AND command <> 'Sleep'`),
@@ -326,7 +329,7 @@ WHERE CONCAT(id, ' ', ${STARTED}) = $1 AND command <> 'Sleep'`),
   };
 }
 
-// A locking read: it sees what is committed now, and a proxy sends it to the server that takes the writes.
+// A locking read sees the latest commit, and proxies send it to the primary.
 const readOf = (table: string, kept: string) => `
 SELECT HEX(\`key\`) AS stored, CASE WHEN token = $2 THEN 'yes' ELSE 'no' END AS mine,
   CASE WHEN ${IS_FREE} THEN 'yes' ELSE 'no' END AS free,
@@ -337,9 +340,8 @@ SELECT HEX(\`key\`) AS stored, CASE WHEN token = $2 THEN 'yes' ELSE 'no' END AS 
 FROM ${table} WHERE \`key\` = UNHEX($1) FOR UPDATE`;
 
 /**
- * Also asks whether there is a dead letter, so that an event without one costs no statement. A transaction sees letters as
- * they were at its first read. To see later ones it has to lock them, so it does that only right before the commit: until
- * then the journal may keep one.
+ * Also looks for a dead letter, so that an event without one costs no further statement. A transaction sees letters as of its
+ * first read, unless it locks them. It does so only right before the commit: the journal must be able to keep one until then.
  */
 function readsWithLetter(table: string, letterTable: string | undefined) {
   const read = (lock: string) => {

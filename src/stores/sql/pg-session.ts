@@ -1,4 +1,4 @@
-// A pool of `pg`: named statements, counts of the server, and clients that are returned exactly once.
+// A pool of `pg`: named statements, row counts, and clients that are released exactly once.
 import { ConfigurationError, StoreError, show } from '../../errors.js';
 import { isUnprepared, withRetry } from './conflicts.js';
 import { COMMIT_IF_COMPLETED } from './postgres.js';
@@ -17,7 +17,7 @@ export interface PostgresQuery {
   values?: unknown[];
 }
 
-// The part of `pg` that the store uses, so that neither types nor code of the driver are needed.
+// The part of `pg` that the store uses, so that it needs neither the types nor the code of the driver.
 interface Queryable {
   query(query: PostgresQuery): Promise<PostgresReply>;
   on(event: 'error', listener: (error: Error) => void): unknown;
@@ -44,14 +44,14 @@ export type ClientOf<Pool extends PostgresPool> = Pool['connect'] extends {
   ? Client
   : Awaited<ReturnType<Pool['connect']>>;
 
-/** After which a client that does not answer is destroyed. Monitors give up earlier. */
+/** After this, a client that does not answer is destroyed. Monitors give up earlier. */
 const PING_MS = 30_000;
 /** Where a commit waits for synchronous replicas: Postgres names the function in a warning about the wait. */
 const REPLICATION = 'SyncRepWaitForLSN';
 
 export class PgConnections implements Connections {
   readonly client: PostgresPool;
-  /** Planning a claim each time would triple its cost on the server. */
+  /** Whether statements are named. Planning a claim each time would triple its cost on the server. */
   #prepared = true;
 
   /** @throws {ConfigurationError} if pool is not a pool, e.g. a connection string */
@@ -87,7 +87,7 @@ export class PgConnections implements Connections {
     await this.client.query({ text });
   }
 
-  /** Pings may be all that uses a pool, and would else keep it at the old primary after a failover. */
+  /** If only pings use a pool, its client must be dropped after a failover: it is connected to the old primary. */
   async ping(check: (run: RunSql) => Promise<void>): Promise<void> {
     const session = await this.open(PING_MS);
     try {
@@ -105,7 +105,7 @@ export class PgConnections implements Connections {
   }
 }
 
-/** A client of `pg` 8.23 or later that was given `pipeline: true`. That of `pg-native` has no such connection. */
+/** A client of `pg` 8.23 or later with `pipeline: true`. Clients of `pg-native` have no such `connection`. */
 interface Pipelined {
   readonly pipeline?: boolean;
   readonly connection?: { readonly stream?: { destroy(): void } };
@@ -140,12 +140,12 @@ class PgSession implements Session {
     return (this.transaction as Pipelined).connection?.stream;
   }
 
-  /** From the COMMIT on, a statement would not be in the transaction, and then the client may work for others. */
+  /** After COMMIT is sent, a statement is no longer in the transaction, and soon the client serves another event. */
   get isOpen(): boolean {
     return !this.#ending && !this.#returned;
   }
 
-  /** A query would wait behind that of a handler, and the next version of pg queues none. */
+  /** A query would have to wait for that of a handler, and the next version of pg does not queue queries. */
   get isBusy(): boolean {
     return this.transaction.readyForQuery === false;
   }
@@ -170,7 +170,7 @@ class PgSession implements Session {
       const replies = await this.transaction
         .query({ text })
         .finally(() => client.removeListener('notice', onNotice));
-      // For several statements in one text pg returns several results.
+      // pg returns a list of results if one text has several statements.
       const command = [replies].flat().at(-1)?.command;
       if (command !== 'COMMIT') throw new StoreError(`Postgres answered COMMIT with ${command}.`);
       if (unreplicated)
@@ -207,7 +207,7 @@ class PgSession implements Session {
     this.#returned = true;
     this.#expiry.stop();
     this.transaction.removeListener('error', this.#onError);
-    // A pool would first wait for the answers to everything it has sent.
+    // Otherwise the pool waits for the answers to everything that was sent.
     if (error && this.pipelines && this.isBusy) this.#socket?.destroy();
     this.#release(error);
   }

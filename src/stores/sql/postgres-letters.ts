@@ -41,7 +41,7 @@ CREATE UNIQUE INDEX IF NOT EXISTS ${index('event')} ON ${table} (key, fingerprin
 CREATE INDEX IF NOT EXISTS ${index('arrival')} ON ${table} (namespace, arrival);
 CREATE INDEX IF NOT EXISTS ${index('retention')} ON ${table} ((COALESCE(discarded_at, kept_at)));`;
 
-/** @param row the table, where another has the same columns */
+/** @param row qualifies the columns if another table has the same ones */
 const expired = (row = '') =>
   `COALESCE(${row}discarded_at, ${row}kept_at) <= ${NOW} - $1::float8 * interval '1 millisecond'`;
 
@@ -72,7 +72,7 @@ function postgresLetterStatements(table: string) {
   const remove = `
 DELETE FROM ${table}
 WHERE key = $2 AND key::text COLLATE "C" = $2::text AND (fingerprint = $3 OR reason IN ('failed', 'unfinished')) AND ${alive}`;
-  // An expired letter may still have its row. The row then becomes the new letter, in a new place.
+  // The row of an expired letter may still exist. It then becomes the new letter, in a new place.
   const keep = `
 INSERT INTO ${table} AS l
   (id, key, fingerprint, namespace, event_name, event_id, sandbox, reason, code, attempts, issues, head, body)
@@ -102,8 +102,8 @@ DELETE FROM ${table} WHERE arrival IN (
     findWithin: new Statement(`${find} AND NOT (${SEES_THE_PAST})`),
     update: new Statement(update),
     remove: new Statement(remove),
-    // The claim has written. If a handler has ended its transaction, a delete would commit by itself, and the letter would be
-    // gone although its event is not processed.
+    // The claim has already written, so its transaction has an id. If a handler has ended it, a delete would commit by itself,
+    // and the letter would be gone although its event is not processed.
     removeWithin: new Statement(`${remove} AND pg_current_xact_id_if_assigned() IS NOT NULL`),
     discard: new Statement(discard),
     prune: new Statement(prune),

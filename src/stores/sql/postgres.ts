@@ -16,18 +16,18 @@ import {
 import type { Reply, RunSql } from './session.js';
 import { PRUNE_BATCH, parseTable, Statement } from './statement.js';
 
-// Every statement takes the time from the server, and takes it once.
+// The server's clock, which is read once for each statement.
 export const NOW = 'statement_timestamp()';
 
-/** Such a transaction sees letters as they were when it began, so one that was kept since is looked for after the commit. */
+/** Such a transaction sees letters as of its start, so letters that were kept since are looked for after the commit. */
 export const SEES_THE_PAST = "current_setting('transaction_isolation') NOT LIKE 'read %'";
 
-/** A setting that only a transaction has in which a claim was completed: its own id. */
+/** A setting that a transaction sets to its own id when it completes a claim. */
 const COMPLETED_IN = 'payment_webhooks.completed_in';
 
 /**
  * Divides by zero unless this transaction has completed a claim. Postgres skips the rest of a message after a failed
- * statement, so nothing else can be committed, whatever was sent before it and whether or not it arrived.
+ * statement, so nothing else can be committed, even if earlier messages were lost.
  */
 export const COMMIT_IF_COMPLETED = `
 SELECT 1 / COALESCE(current_setting('${COMPLETED_IN}', true) = pg_current_xact_id_if_assigned()::text, false)::int;
@@ -91,7 +91,7 @@ export class PostgresDialect implements Dialect {
     return hasWritten(run(this.#sql.forget, [key, token]));
   }
 
-  // The claim then restores the setting, so that the handlers' own statements wait as before.
+  // The claim restores the setting, so that the statements of handlers wait as usual.
   opening(leaseMs: number): string {
     return `SELECT set_config('payment_webhooks.lock_timeout', current_setting('lock_timeout'), true),
   set_config('lock_timeout', '1s', true), set_config('idle_in_transaction_session_timeout', '${idleMs(leaseMs)}', true)`;
@@ -166,11 +166,11 @@ CREATE TABLE IF NOT EXISTS ${table} (
 -- Not on forget_at: each write changes that, and would then have to touch every index.
 CREATE INDEX IF NOT EXISTS ${index} ON ${table} (claimed_at);`;
 
-/** @param table as SQL has its name */
+/** @param table the quoted name */
 function eventStatements(table: string) {
   const fromNow = (parameter: string) => `${NOW} + ${parameter}::float8 * interval '1 millisecond'`;
   const forgotten = `e.forget_at <= ${NOW}`;
-  // Never the row of another event, which a case-insensitive column also finds.
+  // Never the row of another event, which a case-insensitive column would find too.
   const free = `(e.key::text COLLATE "C" = excluded.key::text AND LEAST(e.lease_ends, e.forget_at) <= ${NOW})`;
   const ifFree = (column: string) =>
     `${column} = CASE WHEN ${free} THEN excluded.${column} ELSE e.${column} END`;
@@ -178,8 +178,8 @@ function eventStatements(table: string) {
   const insert = `
 INSERT INTO ${table} AS e (key, token, attempt, finished, fingerprint, lease_ends, forget_at)
 VALUES ($1, $2::uuid, 1, '[]', $3, ${fromNow('$4')}, ${fromNow('$5')})`;
-  // The row is written even if nothing in it changes: otherwise a claim that lost a race would get no row. The key is of one
-  // type and collation whatever the column has: otherwise a prepared claim would fail once that is changed.
+  // Writes the row even if nothing changes: otherwise a claim that lost a race would get no row. The key is cast, so that a
+  // prepared claim survives a change of the column's type or collation.
   const claim = new Statement(`${insert}
 ON CONFLICT (key) DO UPDATE SET
   ${ifFree('token')},
@@ -194,7 +194,7 @@ RETURNING key::text COLLATE "C" AS key,
   ((date_part('epoch', lease_ends) - date_part('epoch', ${NOW})) * 1000)::text AS remaining`);
   return {
     claim,
-    // Changes one row if the event is new, and none otherwise.
+    // Inserts one row if the event is new, otherwise none.
     claimNew: new Statement(`${insert} ON CONFLICT (key) DO NOTHING`),
     renew: new Statement(`
 UPDATE ${table} SET lease_ends = ${fromNow('$3')}, forget_at = ${fromNow('$4')}
@@ -216,24 +216,24 @@ DELETE FROM ${table} WHERE key IN (
   SELECT key FROM ${table} WHERE claimed_at <= ${NOW} - $1::float8 * interval '1 millisecond' AND forget_at <= ${NOW}
   ORDER BY claimed_at LIMIT $2::int FOR UPDATE SKIP LOCKED
 )`),
-    // Reads no row of the table, and fails without it. Counts two ids as the key column compares them.
+    // Fails without the table, and reads none of its rows. Compares two ids as the key column does.
     ping: unprepared(`
 SELECT current_setting('transaction_read_only') AS readonly, count(DISTINCT key)::text AS ids
 FROM (SELECT key FROM ${table} WHERE false UNION ALL SELECT 'a' UNION ALL SELECT 'A') ids`),
     renewTransaction: unprepared(`SELECT set_config('idle_in_transaction_session_timeout', $1, true)`),
-    // Not through the idle transaction: Postgres may be about to end it.
+    // On another connection: Postgres may be about to end the idle transaction.
     executing: unprepared(`
 SELECT 'yes' AS executing FROM pg_stat_activity WHERE concat_ws(' ', pid, backend_xid) = $1 AND state = 'active'`),
     exactKey: `ALTER TABLE ${table} ALTER COLUMN key TYPE text COLLATE "C"`,
   };
 }
 
-/** The session names the transaction, as long as its backend lives. */
+/** `session` identifies the transaction while its backend lives. */
 function statementsInTransaction(sql: ReturnType<typeof eventStatements>, letterTable: string | undefined) {
   const claim = `${sql.claim.text},
   set_config('lock_timeout', current_setting('payment_webhooks.lock_timeout'), true) AS lock_timeout,
   concat_ws(' ', pg_backend_pid(), pg_current_xact_id()::xid) AS session`;
-  // Finds no row if a handler has ended the transaction: another transaction wrote the row, or none did.
+  // Matches no row if a handler has ended the transaction: another one wrote the row, or none did.
   const complete = `${sql.complete.text} AND xmin = pg_current_xact_id_if_assigned()::xid`;
   const mark = `set_config('${COMPLETED_IN}', pg_current_xact_id()::text, true)`;
   if (letterTable === undefined)
@@ -242,7 +242,7 @@ function statementsInTransaction(sql: ReturnType<typeof eventStatements>, letter
       complete: new Statement(complete),
       completeAhead: new Statement(`${complete}\nRETURNING ${mark}`),
     };
-  // Whether there is a dead letter is asked in passing, so that an event without one costs no statement.
+  // Also looks for a dead letter, so that an event without one costs no further statement.
   const kept = `EXISTS (SELECT FROM ${letterTable} l WHERE l.key = $1 AND l.discarded_at IS NULL)`;
   const completeWithLetter = `${complete}\nRETURNING (${kept} OR ${SEES_THE_PAST})::text AS kept`;
   return {

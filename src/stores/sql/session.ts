@@ -1,4 +1,4 @@
-// What the engine and dead letters need of a database: statements on any connection, and transactions on one.
+// What the engine and dead letters need from a database: statements on any connection, and transactions on one.
 import { StoreError } from '../../errors.js';
 import { MAX_TIMER_MS } from '../../options/duration.js';
 import type { Statement } from './statement.js';
@@ -7,7 +7,7 @@ export type Row = Readonly<Record<string, unknown>>;
 
 export interface Reply {
   readonly rows: readonly Row[];
-  /** How many rows a statement of Postgres found or changed. Clients of MySQL agree on no count: read back instead. */
+  /** How many rows a Postgres statement found or changed. MySQL clients count differently, so read back there. */
   readonly count: number;
 }
 
@@ -18,7 +18,7 @@ export type RunSql = (statement: Statement, parameters: readonly unknown[]) => P
 export interface Connections {
   /** The object itself: a claim and a letter that have the same one are in the same database. */
   readonly client: object;
-  /** Runs a statement that commits by itself; retried if the database undid it because of others. */
+  /** Runs a statement that commits by itself. Retries a deadlock or serialization failure. */
   readonly run: RunSql;
   /** @param transaction what handlers have in their context */
   within(transaction: unknown): RunSql;
@@ -33,28 +33,28 @@ export interface Connections {
 /** A transaction on one connection. */
 export interface Session {
   readonly transaction: unknown;
-  /** Whether `transaction` still runs statements once this has ended, so that handlers get it guarded. */
+  /** Whether `transaction` still runs statements once this has ended. Handlers then get a guarded one. */
   readonly outlives: boolean;
   readonly run: RunSql;
-  /** Whether statements can be sent before those ahead of them are answered; undefined of clients that do not say. */
+  /** Whether it can send a statement before the previous one is answered. Undefined: the client does not say. */
   readonly pipelines?: boolean;
   /** False once the transaction is being committed or rolled back, or is lost. */
   readonly isOpen: boolean;
-  /** Whether a statement of a handler occupies the connection; undefined of clients that do not say. */
+  /** Whether a handler's statement occupies the connection. Undefined: the client does not say. */
   readonly isBusy: boolean | undefined;
   /** Begins the transaction with a statement. */
   begin(opening: string): Promise<void>;
   extend(leaseMs: number): void;
   /**
-   * @param isCommitted for a completed claim: asks over another connection if the answer to a commit is not enough. A
-   * session that pipelines then commits only what the server knows to be completed
+   * @param isCommitted of a completed claim: asks on another connection, for clients whose answer to a commit proves
+   *   nothing. A session that pipelines instead commits only if the server sees that the claim is completed
    * @returns false if the transaction had ended before
    * @throws {StoreError} unless it is confirmed, by synchronous replicas too
    */
   commit(isCommitted?: () => Promise<boolean>): Promise<boolean>;
-  /** The same of a rollback. */
+  /** Like {@link commit}, for a rollback. */
   rollBack(): Promise<boolean>;
-  /** Rolls back a transaction of which nothing more is known. Never rejects, and what it was can never succeed. */
+  /** Rolls back a transaction whose state is unknown. Never rejects. Its claim can no longer succeed. */
   abort(reason: Error): Promise<void>;
 }
 

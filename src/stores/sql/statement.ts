@@ -6,9 +6,9 @@ import { ConfigurationError, show } from '../../errors.js';
 export const PRUNE_BATCH = 1_000;
 
 export class Statement {
-  /** Has parameters `$1`, `$2` and so on, as often and in the order it likes. Postgres casts them: `$4::float8`. */
+  /** Its parameters are `$1`, `$2` and so on, in any order, each once or more. Postgres casts them: `$4::float8`. */
   readonly text: string;
-  /** By which each connection prepares it once; undefined: it is planned each time. */
+  /** The name under which each connection prepares it once. Undefined: the server plans it each time. */
   readonly name: string | undefined;
 
   constructor(text: string, { prepared = true } = {}) {
@@ -18,7 +18,7 @@ export class Statement {
       : undefined;
   }
 
-  /** Whether it gives rows itself. What clients resolve with after any other statement differs, and says nothing. */
+  /** Whether it returns rows. After any other statement, what clients resolve with differs, and is ignored. */
   get returnsRows(): boolean {
     return /^\s*(?:\/\*.*?\*\/\s*)?(?:SELECT|WITH)\b|\bRETURNING\b/.test(this.text);
   }
@@ -28,7 +28,7 @@ const TABLE = /^(?:([A-Za-z_][A-Za-z0-9_]{0,62})\.)?([A-Za-z_][A-Za-z0-9_]{0,62}
 const MAX_NAME = 63;
 
 /**
- * The name as SQL has it, and the names of its indexes.
+ * The quoted name, and the names of its indexes.
  *
  * @throws {ConfigurationError} if the table is not `name` or `schema.name` of letters, digits and underscores
  */
@@ -50,10 +50,10 @@ export function parseTable(table: unknown): {
   };
 }
 
-/** Postgres would cut a long name to the name of the table, and then find that it exists. */
+/** Postgres would truncate a long name to that of the table, and skip the index because that name exists. */
 function indexName(table: string, columns: string): string {
   const index = `${table}_${columns}`;
-  // The name of an index of earlier versions stays.
+  // Earlier versions hashed the table alone for this index.
   const hashed = columns === 'claimed_at' ? table : index;
   return index.length <= MAX_NAME
     ? `"${index}"`
