@@ -7,8 +7,8 @@ const INSIDE = ['cause', 'driverError', 'original', 'parent', 'meta', 'driverAda
 const CODES = ['code', 'errno', 'sqlState', 'originalCode'] as const;
 const MAX_WRAPPED = 5;
 
-/** A serialization failure or deadlock in Postgres, a deadlock in MySQL: the whole transaction is rolled back. */
-const CONFLICTS = ['40001', '40P01', 'ER_LOCK_DEADLOCK', 1213, '1213'];
+/** Serialization failures and deadlocks in Postgres, MySQL and MariaDB: the whole transaction is rolled back. */
+const CONFLICTS = ['40001', '40P01', 'ER_LOCK_DEADLOCK', 1213, '1213', 'ER_CHECKREAD', 1020, '1020'];
 /** The name of a prepared statement is unknown or taken: a pooler has switched the server connection. */
 const UNPREPARED: ReadonlySet<unknown> = new Set(['26000', '42P05']);
 const RETRIED: ReadonlySet<unknown> = new Set([...CONFLICTS, ...UNPREPARED]);
