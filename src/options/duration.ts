@@ -1,5 +1,5 @@
 // Parses durations such as "30d", "5 minutes" and 1500 into milliseconds.
-import { ConfigurationError } from '../errors.js';
+import { ConfigurationError, show } from '../errors.js';
 
 /** Milliseconds. The maximum of `setTimeout`, which treats anything longer as one millisecond. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -37,8 +37,7 @@ export function retentionMs(retention: number | string = DEFAULT_RETENTION): num
   const ms = parseDuration(retention);
   if (ms === undefined || ms < 1 || ms > MAX_RETENTION_MS) {
     throw new ConfigurationError(
-      `retention is ${typeof retention === 'string' ? JSON.stringify(retention) : String(retention)}; ` +
-        'give milliseconds, or text like "12h" or "30d", up to "36500d".',
+      `retention is ${show(retention)}; give milliseconds, or text like "12h" or "30d", up to "36500d".`,
     );
   }
   return ms;

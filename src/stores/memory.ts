@@ -7,7 +7,7 @@ import type {
   IdempotencyStore,
   Lock,
 } from '../claims/idempotency-store.js';
-import { ConfigurationError, refuseUnknownOptions, StoreError } from '../errors.js';
+import { ConfigurationError, refuseUnknownOptions, StoreError, show } from '../errors.js';
 import { retentionMs } from '../options/duration.js';
 
 export interface MemoryStoreOptions {
@@ -60,7 +60,7 @@ class MemoryStore implements IdempotencyStore {
     refuseUnknownOptions(options, ['maxEntries', 'retention', 'now']);
     if (!Number.isInteger(maxEntries) || maxEntries < 1 || maxEntries > MAX_ENTRIES) {
       throw new ConfigurationError(
-        `maxEntries is ${String(maxEntries)}. Give a whole number from 1 to 8,000,000.`,
+        `maxEntries is ${show(maxEntries)}. Give a whole number from 1 to 8,000,000.`,
       );
     }
     this.#maxEntries = maxEntries;

@@ -221,17 +221,21 @@ describe('the memory store', () => {
     expect((await granted(store, 'a')).finished).toEqual(['mail']);
   });
 
-  test.each([0, -1, 1.5, 8_000_001, Number.NaN, Number.POSITIVE_INFINITY, '10' as unknown as number])(
-    'refuses maxEntries %p at construction',
-    (maxEntries) => {
-      expect(() => memoryStore({ maxEntries })).toThrow(ConfigurationError);
-      const message = `maxEntries is ${maxEntries}. Give a whole number from 1 to 8,000,000.`;
-      expect(() => memoryStore({ maxEntries })).toThrow(message);
-    },
-  );
+  const noPrototype: never = Object.create(null) as never;
+  test.each([
+    ...[0, -1, 1.5, 8_000_001, Number.NaN, Number.POSITIVE_INFINITY].map(
+      (value) => [value, String(value)] as const,
+    ),
+    ['10' as unknown as number, '"10"'] as const,
+    [noPrototype, 'an object'] as const,
+  ])('refuses maxEntries %p at construction', (maxEntries, shown) => {
+    expect(() => memoryStore({ maxEntries })).toThrow(ConfigurationError);
+    const message = `maxEntries is ${shown}. Give a whole number from 1 to 8,000,000.`;
+    expect(() => memoryStore({ maxEntries })).toThrow(message);
+  });
 
   const noDurations = [0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, '', 'soon', '-1d', '101 years'];
-  test.each([...noDurations, 36_501 * 86_400_000])('refuses a retention of %p', (retention) => {
+  test.each([...noDurations, 36_501 * 86_400_000, noPrototype])('refuses a retention of %p', (retention) => {
     expect(() => memoryStore({ retention })).toThrow(ConfigurationError);
   });
 
