@@ -151,6 +151,8 @@ test.each<[object, RegExp]>([
   [{ keys: 'all' }, /keys is "all"\. Give "configured" or "any"\./],
   [{ keyId: KEY }, /^keyId is not the id of a key\. Give the 12 hexadecimal digits/],
   [{ keyId: 7 }, /keyId is not the id of a key/],
+  [{ keyId: `${idOf(KEY)}0` }, /keyId is not the id of a key/],
+  [{ keyId: ` ${idOf(KEY)}` }, /keyId is not the id of a key/],
 ])('a replay with %j is refused', async (options, message) => {
   const { letters } = app().deploy(KEY);
   const replaying = letters.replay(options);

@@ -24,7 +24,12 @@ export const MUTATED = {
     'queues/enqueue',
   ],
   'src/claims/lease.ts': ['claims/lease', 'receiver/process-event'],
-  'src/signature.ts': ['signature', 'construct-event', 'receiver/check-signature'],
+  'src/signature.ts': [
+    'signature',
+    'construct-event',
+    'receiver/check-signature',
+    'dead-letters/replay-keys',
+  ],
   'src/claims/store-calls.ts': [
     'claims/store-calls',
     'claims/lease',
