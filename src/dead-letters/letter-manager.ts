@@ -62,7 +62,8 @@ export class LetterManager {
     const settings = replaySettings(namespace, options);
     handlers.seal();
     const replayer = new LetterReplayer(this.#c, this.#calls, settings);
-    return replay(this.#calls, this.#limiter, (letter) => replayer.replay(letter), settings);
+    const total = answerOrThrow(await this.#calls.count(settings.query));
+    return replay(this.#calls, this.#limiter, (letter) => replayer.replay(letter), settings, total);
   }
 
   async discard(id: string, why: Reasons): Promise<boolean> {

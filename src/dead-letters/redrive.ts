@@ -59,7 +59,8 @@ export class Redrive {
     try {
       for (const reason of reasons) {
         const selection = replaySettings(this.#c.namespace, { reason, concurrency });
-        await replay(this.#calls, this.#limiter, retryIfDue, selection);
+        // Not counted first: in Redis that takes long, and close() would wait for it. Letters kept meanwhile are not due yet.
+        await replay(this.#calls, this.#limiter, retryIfDue, selection, Number.POSITIVE_INFINITY);
       }
       this.#seen = this.#waiting;
     } catch {

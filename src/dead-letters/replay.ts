@@ -7,7 +7,7 @@ import { writeLog } from '../logger.js';
 import { notifyObserver } from '../observer.js';
 import * as check from '../options/option-checks.js';
 import type { InFlightLimiter, Place } from '../telemetry/in-flight-limiter.js';
-import { answerOrThrow, type DeadLetterCalls, listLetters } from './dead-letter-calls.js';
+import { answerOrThrow, type DeadLetterCalls } from './dead-letter-calls.js';
 import { FILTERS, type LetterQuery, queryOf, type ReplayFilter } from './dead-letter-filter.js';
 
 export interface ReplayProgress {
@@ -122,30 +122,43 @@ export function replaySettings(namespace: string, options: ReplayOptions = {}): 
 /** Deliveries come first: while they leave no place, a replay looks for one this often. */
 const BUSY_MS = 50;
 
-/** @throws {StoreError} when the store of letters is down; what was processed until then stays processed */
+/**
+ * @param total how many letters at most: those that are kept during a replay are left to the next one, or it might never end
+ * @throws {StoreError} when the store of letters is down; what was processed until then stays processed
+ */
 export async function replay(
   calls: DeadLetterCalls,
   limiter: InFlightLimiter,
   replayLetter: (letter: DeadLetter) => Promise<ReplayedLetter>,
   { query, concurrency, dryRun, signal, onProgress }: ReplaySettings,
+  total: number,
 ): Promise<ReplayReport> {
-  // Letters that are kept during this replay are left to the next one. Otherwise this one might never end.
-  const total = answerOrThrow(await calls.count(query));
-  const letters = listLetters(calls, query);
   const tally = new ReplayTally();
   let begun = 0;
   let stopped: ReplayReport['stopped'];
   let failure: unknown;
 
+  const isStopped = (): boolean => {
+    if (signal?.aborted) stopped ??= 'aborted';
+    if (limiter.closing) stopped ??= 'closing';
+    return stopped !== undefined;
+  };
+
+  async function* listUntilStopped(): AsyncGenerator<DeadLetter, void> {
+    for await (const page of calls.pages(query)) {
+      if (isStopped()) return;
+      yield* answerOrThrow(page).letters;
+    }
+  }
+  const letters = listUntilStopped();
+
   const waitForPlace = async (): Promise<Place | undefined> => {
-    for (;;) {
-      if (signal?.aborted) stopped ??= 'aborted';
-      if (stopped) return undefined;
+    while (!isStopped()) {
       const place = limiter.enterReplay();
       if (!(place instanceof Rejection)) return place;
-      if (place.code === 'CLOSING') stopped ??= 'closing';
-      else await pause(BUSY_MS);
+      await pause(BUSY_MS);
     }
+    return undefined;
   };
 
   const reportProgress = () => {

@@ -236,7 +236,7 @@ describe('redrive', () => {
     await pause(100);
     expect(deadLetters.calls).toEqual([]);
     await receive();
-    await until(() => deadLetters.calls.includes('count'));
+    await until(() => deadLetters.calls.includes('list'));
     hooks.start();
   });
 
@@ -259,13 +259,35 @@ describe('redrive', () => {
     expect(deadLetters.calls).toHaveLength(length);
   });
 
+  test('does not count letters: in Redis that takes long, and close() would wait for it', async () => {
+    const deadLetters = faultyDeadLetters();
+    const { receive, left } = start((run) => run === 1 && down(), { deadLetters });
+    await receive();
+    await until(async () => (await left()) === 0);
+    expect(deadLetters.calls).not.toContain('count');
+  });
+
+  test('stops looking for letters when it is closed', async () => {
+    const deadLetters = faultyDeadLetters();
+    let page = 0;
+    deadLetters.faults.list = async () => {
+      page += 1;
+      await pause(1);
+      return { letters: [], next: String(page) };
+    };
+    const { hooks } = start(() => {}, { deadLetters });
+    hooks.start();
+    await until(() => page > 2);
+    await hooks.close();
+  });
+
   test('goes on when the store of letters was down', async () => {
     const deadLetters = faultyDeadLetters();
     const { receive, left } = start((run) => run === 1 && down(), { deadLetters });
     await receive();
-    deadLetters.faults.count = rejects;
+    deadLetters.faults.list = rejects;
     await pause(200);
-    deadLetters.faults.count = undefined;
+    deadLetters.faults.list = undefined;
     await until(async () => (await left()) === 0);
   });
 
