@@ -60,7 +60,8 @@ function answerTo(result: Result): Answer {
   if (status === 401) return UNAUTHENTICATED;
   if (result.code === 'BODY_ABORTED') return UNSENT;
   const { code, issues, retryAfterMs } = result;
-  const asked = Math.max(Math.ceil((retryAfterMs ?? 1_000) / 1_000), 1);
+  // At least 1, also for NaN: a key function of a user may ask for anything.
+  const asked = Math.max(Math.ceil((retryAfterMs ?? 1_000) / 1_000) || 1, 1);
   const seconds = code === 'RETRY_LATER' ? asked : Math.min(asked, MAX_RETRY_AFTER_S);
   return answer(
     status,

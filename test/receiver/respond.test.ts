@@ -29,6 +29,9 @@ const never = () => new Promise<never>(() => {});
 const busyFor = (retryAfterMs: number) => ({
   claim: async () => ({ status: 'in_progress', retryAfterMs }) as const,
 });
+/** A key function of a user whose newer keys cannot be loaded yet. */
+const outdatedFor = (retryAfterMs: number) =>
+  Object.assign(() => 'pri_old', { refresh: async () => ({ keys: undefined, retryAfterMs }) });
 const remembered = { claim: async () => ({ status: 'completed', fingerprint: 'f'.repeat(64) }) as const };
 const failing = { 'transaction.paid': () => Promise.reject(new Error('of the handler')) };
 const encoded = { ...delivery(), headers: { ...delivery().headers, 'content-encoding': 'gzip' } };
@@ -98,6 +101,12 @@ const situations: Situation[] = [
     options: { privateKey: () => Promise.reject(new Error('of the vault')) },
     status: 503,
     headers: RETRY,
+  },
+  {
+    name: 'KEY_UNAVAILABLE',
+    options: { privateKey: outdatedFor(Number.NaN) },
+    status: 503,
+    headers: { 'retry-after': '1' },
   },
 ];
 
