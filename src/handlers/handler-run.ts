@@ -50,23 +50,18 @@ export class HandlerRun {
 
   /** Starts all handlers at once, except that handlers with the same serial value run one after another. */
   start(): void {
-    const { serialValues } = this.input;
-    const [first, ...others] = this.calls;
-    if (first && others.length === 0) this.settled = first.run();
-    else if (serialValues) this.settled = Promise.all(this.#runInTurns(serialValues));
-    else this.settled = Promise.all(this.calls.map((call) => call.run()));
-  }
-
-  #runInTurns(serialValues: SerialValues): Promise<void>[] {
     const latest = new Map<string, Promise<void>>();
-    return this.calls.map((call) => {
-      const value = serialValues.get(call.handler);
+    const runs = this.calls.map((call) => {
+      const value = this.input.serialValues?.get(call.handler);
       if (value === undefined) return call.run();
       const previous = latest.get(value);
       const done = previous ? previous.then(() => call.run()) : call.run();
       latest.set(value, done);
       return done;
     });
+    // Most events have one handler, and `Promise.all` takes a microsecond.
+    const [first, ...others] = runs;
+    this.settled = first && others.length === 0 ? first : Promise.all(runs);
   }
 
   get hasSettled(): boolean {
