@@ -166,7 +166,7 @@ class TransactionClaim implements Claim<InTransaction<unknown>> {
       hasEnded: () => !this.open,
       isReturned: () => !session.isOpen,
       // The queries of a client that does not say whether it is busy need not be promises.
-      busyWith: () => (session.isBusy === undefined ? undefined : this.#heartbeat.turn()),
+      busyWith: () => (session.isBusy === undefined ? undefined : this.#heartbeat.pendingPing()),
     });
   }
 
@@ -197,7 +197,7 @@ class TransactionClaim implements Claim<InTransaction<unknown>> {
   }
 
   async #complete(): Promise<boolean> {
-    const pinged = this.#heartbeat.settled();
+    const pinged = this.#heartbeat.pingInFlight();
     if (pinged) await pinged;
     const session = this.#session;
     const { connections, dialect } = this.#options;
@@ -231,7 +231,7 @@ class TransactionClaim implements Claim<InTransaction<unknown>> {
   async release(): Promise<boolean> {
     if (!this.open) return false;
     this.#settling = true;
-    const pinged = this.#heartbeat.settled();
+    const pinged = this.#heartbeat.pingInFlight();
     if (pinged) await pinged;
     return this.#session.isOpen && this.#session.rollBack();
   }

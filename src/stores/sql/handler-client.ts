@@ -22,7 +22,7 @@ export function guardClient<Client extends object>(client: Client, use: ClientUs
       return (...args: unknown[]) => {
         if (use.hasEnded()) throw new StoreError(ENDED);
         const call = () => Reflect.apply(value, target, args);
-        const busy = property === 'query' && givesPromise(args) ? use.busyWith() : undefined;
+        const busy = property === 'query' && returnsPromise(args) ? use.busyWith() : undefined;
         if (busy) return callAfter(busy, call, use);
         const result: unknown = call();
         // on() and similar methods return the client itself.
@@ -42,7 +42,7 @@ async function callAfter(busy: Promise<void>, call: () => unknown, use: ClientUs
 }
 
 /** Neither a query with a callback nor an object that submits itself, such as a cursor. */
-function givesPromise(args: readonly unknown[]): boolean {
+function returnsPromise(args: readonly unknown[]): boolean {
   const [query] = args as readonly [{ readonly submit?: unknown } | undefined];
   return typeof args.at(-1) !== 'function' && typeof query?.submit !== 'function';
 }

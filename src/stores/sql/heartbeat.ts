@@ -5,7 +5,7 @@ import { StoreError } from '../../errors.js';
 /** How long a ping may take before the store asks on another connection: a handler's statement may delay it. */
 const PATIENCE_MS = 250;
 /** After this, an unanswered question on another connection is repeated. */
-const UNANSWERED_MS = 5_000;
+const REPEAT_AFTER_MS = 5_000;
 const POLL_MS = 50;
 
 /** The connection of a transaction. */
@@ -24,7 +24,7 @@ export class Heartbeat {
   #ping: Promise<void> | undefined;
   #leaseMs = 0;
   /** When the latest renewal began, and when the latest question began that the server answered with yes. */
-  #wantedAt = Number.NEGATIVE_INFINITY;
+  #requestedAt = Number.NEGATIVE_INFINITY;
   #confirmedAt = Number.NEGATIVE_INFINITY;
   #askAgainAt = 0;
 
@@ -40,13 +40,13 @@ export class Heartbeat {
   async confirm(leaseMs: number): Promise<boolean> {
     const began = performance.now();
     this.#leaseMs = leaseMs;
-    this.#wantedAt = began;
+    this.#requestedAt = began;
     while (!this.#connection.hasEnded()) {
-      const ping = this.turn();
+      const ping = this.pendingPing();
       const waited = performance.now() - began;
       if (waited >= leaseMs)
         throw new StoreError('The database has not confirmed within the lease that the transaction is open.');
-      if (!ping || waited >= PATIENCE_MS) this.#askElsewhere();
+      if (!ping || waited >= PATIENCE_MS) this.#askOnAnotherConnection();
       const paused = pause(POLL_MS, undefined, { ref: false });
       await (ping ? Promise.race([ping, paused]) : paused);
       if (this.#confirmedAt >= began) return true;
@@ -55,13 +55,13 @@ export class Heartbeat {
   }
 
   /** The ping in flight, which a handler's query waits for. Sends it first if one is due. */
-  turn(): Promise<void> | undefined {
-    if (this.#confirmedAt < this.#wantedAt && !this.#connection.isBusy()) this.#ping ??= this.#send();
+  pendingPing(): Promise<void> | undefined {
+    if (this.#confirmedAt < this.#requestedAt && !this.#connection.isBusy()) this.#ping ??= this.#send();
     return this.#ping;
   }
 
   /** Resolves when the ping in flight is answered. Undefined without one. */
-  settled(): Promise<void> | undefined {
+  pingInFlight(): Promise<void> | undefined {
     return this.#ping;
   }
 
@@ -72,10 +72,10 @@ export class Heartbeat {
     this.#confirm(began);
   }
 
-  #askElsewhere(): void {
+  #askOnAnotherConnection(): void {
     const began = performance.now();
     if (began < this.#askAgainAt) return;
-    this.#askAgainAt = began + UNANSWERED_MS;
+    this.#askAgainAt = began + REPEAT_AFTER_MS;
     this.#connection
       .isExecuting()
       .then((executing) => executing && this.#confirm(began))

@@ -98,9 +98,9 @@ ORDER BY arrival LIMIT ${Math.trunc(limit)}`,
   async countGroups(query: DeadLetterQuery, names: number): Promise<readonly DeadLetterGroup[]> {
     const { text, values } = this.#where(query);
     const { select, milliseconds, number } = this.dialect;
-    const told = `CASE WHEN place <= ${number(values.length + 2)} THEN event_name END`;
+    const shownName = `CASE WHEN place <= ${number(values.length + 2)} THEN event_name END`;
     const { rows } = await this.#ask(
-      `SELECT ${select('reason')} AS reason, ${select(told)} AS eventname, SUM(letters) AS letters,
+      `SELECT ${select('reason')} AS reason, ${select(shownName)} AS eventname, SUM(letters) AS letters,
   ${milliseconds('MIN(oldest)')} AS oldest
 FROM (
   SELECT reason, event_name, COUNT(*) AS letters, MIN(kept_at) AS oldest,

@@ -163,7 +163,7 @@ export class MysqlDialect implements Dialect {
   async claimInTransaction(run: RunSql, parameters: ClaimParameters): Promise<Answer> {
     let row: Row | undefined;
     try {
-      row = await this.#claim(run, parameters, this.#asking(parameters.letterTable).asTheyWere);
+      row = await this.#claim(run, parameters, this.#readsFor(parameters.letterTable).ofSnapshot);
     } finally {
       await run(this.#sql.waitAsBefore, []);
     }
@@ -186,8 +186,8 @@ export class MysqlDialect implements Dialect {
     keepMs: number,
   ): Promise<Pick<Claim, 'kept'> | undefined> {
     if ((await releaseSavepoint(run, parameters.token)) === false) return undefined;
-    const { asTheyAre } = this.#asking(parameters.letterTable);
-    const row = await this.#complete(run, parameters, keepMs, asTheyAre);
+    const { latest } = this.#readsFor(parameters.letterTable);
+    const row = await this.#complete(run, parameters, keepMs, latest);
     return row && readKept(row.kept);
   }
 
@@ -207,7 +207,7 @@ export class MysqlDialect implements Dialect {
     return (await run(read, idOfRow(owner))).rows[0];
   }
 
-  #asking(letterTable: string | undefined) {
+  #readsFor(letterTable: string | undefined) {
     const reads = this.#reads.get(letterTable) ?? readsWithLetter(this.#table, letterTable);
     this.#reads.set(letterTable, reads);
     return reads;
@@ -351,7 +351,7 @@ function readsWithLetter(table: string, letterTable: string | undefined) {
   };
   const statement = (text: string) => new Statement(text, { prepared: false });
   return {
-    asTheyWere: statement(read('')),
-    asTheyAre: statement(`${LOCK_LATEST}${read(' LOCK IN SHARE MODE')}`),
+    ofSnapshot: statement(read('')),
+    latest: statement(`${LOCK_LATEST}${read(' LOCK IN SHARE MODE')}`),
   };
 }

@@ -98,7 +98,7 @@ export class PostgresDialect implements Dialect {
   }
 
   async claimInTransaction(run: RunSql, parameters: ClaimParameters): Promise<Answer> {
-    const { claim } = this.#asking(parameters.letterTable);
+    const { claim } = this.#statementsFor(parameters.letterTable);
     return this.#answer(await run(claim, claimValues(parameters)), parameters);
   }
 
@@ -116,7 +116,7 @@ export class PostgresDialect implements Dialect {
     keepMs: number,
     ahead = false,
   ): Promise<Pick<Claim, 'kept'> | undefined> {
-    const { complete, completeAhead } = this.#asking(letterTable);
+    const { complete, completeAhead } = this.#statementsFor(letterTable);
     const { rows, count } = await run(ahead ? completeAhead : complete, [key, token, keepMs]);
     return count === 1 ? readKept(rows[0]?.kept) : undefined;
   }
@@ -131,7 +131,7 @@ export class PostgresDialect implements Dialect {
   }
 
   /** Prepared once for each table of letters. */
-  #asking(letterTable: string | undefined) {
+  #statementsFor(letterTable: string | undefined) {
     const statements =
       this.#inTransaction.get(letterTable) ?? statementsInTransaction(this.#sql, letterTable);
     this.#inTransaction.set(letterTable, statements);
