@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { ConfigurationError, receiver, StoreError } from 'payment-webhooks';
+import { ConfigurationError, type NewDeadLetter, receiver, StoreError } from 'payment-webhooks';
 import { redisDeadLetters, redisStore, type SendCommand } from 'payment-webhooks/stores/redis';
 import { deadLetterContract } from 'payment-webhooks/testing';
 import { fixtures } from '../../src/fixtures/fixture.js';
@@ -136,6 +136,29 @@ withRedis('dead letters in Redis', () => {
       expect(await store.discard(first, WHY)).toBe(true);
       expect((await store.read(second)).status).toBe('found');
       expect(await store.keep(aLetter())).toHaveLength(32);
+    } finally {
+      full.disconnect();
+      await server.stop();
+    }
+  });
+
+  test('of one event are removed, discarded and pruned one by one when Redis is full', async () => {
+    const server = await startRedis();
+    const full = new Redis(server.url);
+    try {
+      const store = open({ sendCommand: (...args) => full.call(...args) });
+      const [expired, processed, discarded, left] = ['1', '2', '3', '4'].map((text) =>
+        aLetter({ eventId: 'e-1', rawBody: Buffer.from(text), reason: 'conflict' }),
+      ) as [NewDeadLetter, NewDeadLetter, NewDeadLetter, NewDeadLetter];
+      for (const letter of [expired, processed, discarded, left]) await store.keep(letter);
+      await full.zadd(`${LETTERS}:ages`, '1', expired.id);
+      await full.config('SET', 'maxmemory', '1mb');
+      await expect(full.set('more', 'bytes')).rejects.toThrow('OOM');
+      expect(await store.prune()).toBe(1);
+      expect(await store.remove(processed, {})).toBe(1);
+      expect(await store.discard(discarded.id, WHY)).toBe(true);
+      const { letters } = await store.list(queryOf(left), { limit: 5 });
+      expect(letters.map(({ id }) => id)).toEqual([left.id]);
     } finally {
       full.disconnect();
       await server.stop();

@@ -6,6 +6,7 @@ import { REDIS_TIME, Script } from './scripts.js';
 // discarded k b h (key, body, head), of a tombstone d (who and why). The field e and a key lists the letters of one event.
 // KEYS[2] holds ids in the order of arrival, KEYS[3] by the millisecond from which their retention counts.
 // Expired letters are deleted a few at a time, because Redis runs nothing else during a script.
+// What deletes a letter starts with a deletion: a full Redis refuses a script whose first write is HSET.
 const LETTERS = `${REDIS_TIME}
 local letters, order, ages = KEYS[1], KEYS[2], KEYS[3]
 local over = now - ARGV[1]
@@ -31,10 +32,10 @@ local function leave_event(id)
 end
 
 local function forget(id)
-  leave_event(id)
-  for field in ('mtrciakbhd'):gmatch('.') do redis.call('HDEL', letters, field .. ':' .. id) end
   redis.call('ZREM', order, id)
   redis.call('ZREM', ages, id)
+  leave_event(id)
+  for field in ('mtrciakbhd'):gmatch('.') do redis.call('HDEL', letters, field .. ':' .. id) end
 end
 
 local expired = redis.call('ZRANGEBYSCORE', ages, '-inf', over, 'LIMIT', 0, 100)
@@ -93,9 +94,10 @@ return removed`);
 export const DISCARD = new Script(`${LETTERS}
 local id = ARGV[2]
 if not is_letter(id) then return 0 end
+redis.call('HDEL', letters, 'b:' .. id, 'h:' .. id)
 leave_event(id)
 redis.call('HSET', letters, 'd:' .. id, ARGV[3])
-redis.call('HDEL', letters, 'k:' .. id, 'b:' .. id, 'h:' .. id)
+redis.call('HDEL', letters, 'k:' .. id)
 redis.call('ZADD', ages, now, id)
 return 1`);
 
