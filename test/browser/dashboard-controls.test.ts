@@ -118,6 +118,8 @@ describeInChromium('the trigger', () => {
     expect(await payload.inputValue()).toContain('"order_id": "order-1042"');
     await payload.fill('{ "draft": 1 }');
     await button(page, 'Done').click();
+    await page.getByLabel('Event', { exact: true }).fill('transaction.paid ');
+    await page.getByText('Valid JSON, 11 bytes as sent').waitFor();
     await page.getByLabel('Event', { exact: true }).fill('refund.succeeded');
     await button(page, 'Edit payload').click();
     expect(await payload.inputValue()).not.toContain('draft');

@@ -19,7 +19,8 @@ const FAULTS = [['', 'None'], ...FAULT_KINDS] as const;
 
 export function TriggerPanel() {
   const { samples, webhooks } = useSimulator();
-  const [name, setName] = useState(samples[0]?.event_name ?? '');
+  const [typed, setTyped] = useState(samples[0]?.event_name ?? '');
+  const name = typed.trim();
   const [count, setCount] = useState('1');
   const [fault, setFault] = useState('');
   const [result, setResult] = useState('');
@@ -29,7 +30,7 @@ export function TriggerPanel() {
   const submit = async (values: FormData) => {
     setResult('');
     const { data, message } = await api.trigger({
-      event_name: name.trim(),
+      event_name: name,
       payload: validPayload(draft.check),
       sandbox: values.has('sandbox'),
       count: Number(count),
@@ -42,7 +43,7 @@ export function TriggerPanel() {
   return (
     <Panel title="Trigger" id="trigger">
       <Form verb={verb} submit={submit} disabled={!draft.check.valid}>
-        <Field {...NAME} value={name} change={setName} />
+        <Field {...NAME} value={typed} change={setTyped} />
         <datalist id="event-names">
           {samples.map(({ event_name }) => (
             <option key={event_name} value={event_name} />

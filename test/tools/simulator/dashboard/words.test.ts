@@ -69,7 +69,7 @@ test('a delivery as a Jest test runs against an app, with the same bytes', async
   const code = jestTest({ event_name: 'a.one' } as Delivery, { request, response: null } as Attempt);
   const seen: string[] = [];
   const app = express().post('/in/hooks', express.text({ type: '*/*' }), (req, res) => {
-    seen.push(req.body);
+    seen.push(req.originalUrl, req.body);
     res.end();
   });
   const runs: (() => Promise<void>)[] = [];
@@ -79,5 +79,5 @@ test('a delivery as a Jest test runs against an app, with the same bytes', async
     env: { SERVICE_PRIVATE_KEY: 'pri_test' },
   });
   await runs[0]?.();
-  expect(seen).toEqual([body]);
+  expect(seen).toEqual(['/in/hooks?a=b', body]);
 });
