@@ -63,7 +63,7 @@ const steps: readonly Step[] = [
     expected: { status: 200, body: { received: true, outcome: 'duplicate' }, handler: 'did not run' },
   },
   {
-    title: 'Somebody changes the amount on the way',
+    title: 'The amount is changed on the way',
     body: tampered,
     signature: first.signature,
     note: '149.90 became 949.90, the signature is the old one',
@@ -160,8 +160,8 @@ for (const [index, step] of steps.entries()) {
 }
 console.log(
   right === steps.length
-    ? styleText('green', `All ${right} went as they should.\n`)
-    : styleText('red', `${steps.length - right} of ${steps.length} did not go as they should.\n`),
+    ? styleText('green', `All ${right} steps ended as expected.\n`)
+    : styleText('red', `${steps.length - right} of ${steps.length} steps did not end as expected.\n`),
 );
 
 const stay = process.argv.includes('--stay');

@@ -47,14 +47,14 @@ export async function simulate({ url, privateKey, port }: Where): Promise<Simula
 
   const results = [
     await pay('A payment is delivered', 'order-2001', 1),
-    await pay('Somebody changes one on the way', 'order-2002', 2, { fault: 'tamper_body' }),
+    await pay('A payment is changed on the way', 'order-2002', 2, { fault: 'tamper_body' }),
   ];
   orders.online = false;
   results.push(await pay('A payment arrives while the database is down', 'order-2003', 2));
   const asExpected = results.every(Boolean);
   console.log(
     asExpected
-      ? styleText('green', 'Each was delivered in the end.')
+      ? styleText('green', 'Every payment was delivered.')
       : styleText('red', 'Not every delivery ended as expected.'),
   );
   return { page: service.dashboardUrl, asExpected, close: () => service.close() };

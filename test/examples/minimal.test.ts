@@ -34,7 +34,7 @@ describe('npm run demo', () => {
       expect(found(/^✓ \d\. (.*)$/gm)).toEqual([
         ['A payment arrives'],
         ['The service sends it again'],
-        ['Somebody changes the amount on the way'],
+        ['The amount is changed on the way'],
         ['A payment arrives while the database is down'],
         ['The database is back, and the service retries'],
       ]);
@@ -55,11 +55,11 @@ describe('npm run demo', () => {
         [expect.stringMatching(/^failed: Error at orders\.ts:\d+:\d+$/)],
         ['succeeded on attempt 2: order-1043 is paid'],
       ]);
-      expect(stdout).toContain('All 5 went as they should.');
+      expect(stdout).toContain('All 5 steps ended as expected.');
       expect(stdout).toMatch(/^Signed by the openssl program \(\w+ \d/m);
       expect(found(/^✓ ([^\d].*)$/gm)).toEqual([
         ['A payment is delivered'],
-        ['Somebody changes one on the way'],
+        ['A payment is changed on the way'],
         ['A payment arrives while the database is down'],
       ]);
       expect(found(/^ +attempt (\d) {2}(\d+) /gm)).toEqual([
@@ -69,7 +69,7 @@ describe('npm run demo', () => {
         ['1', '500'],
         ['2', '200'],
       ]);
-      expect(stdout).toContain('Each was delivered in the end.');
+      expect(stdout).toContain('Every payment was delivered.');
       expect(stdout).not.toContain('"level":');
       expect(stripVTControlCharacters(stdout)).toBe(stdout);
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -104,7 +104,7 @@ describe('npm run demo', () => {
       const { code, stdout } = await tsx([join(broken, 'demo.ts')]);
       expect(stdout).toMatch(/^✗ 4\. A payment arrives while the database is down$/m);
       expect(stdout).toMatch(/^ +expected +500 .*, and that the handler failed$/m);
-      expect(stdout).toContain('2 of 5 did not go as they should.');
+      expect(stdout).toContain('2 of 5 steps did not end as expected.');
       expect(code).toBe(1);
     } finally {
       rmSync(broken, { recursive: true, force: true });

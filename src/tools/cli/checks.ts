@@ -99,7 +99,7 @@ const EXPECTED = {
     if (refuses(answer) || (status === 503 && text.includes('KEY_UNAVAILABLE'))) return undefined;
     if (status >= 300)
       return 'Check the signature before anything else, and answer 401: after a 5xx the sender retries.';
-    if (/seriali[sz]ed/.test(name)) return REENCODED;
+    if (name.includes('serialized')) return REENCODED;
     return 'A FORGED DELIVERY WAS ACCEPTED: anyone who knows the URL can report payments. Check the signature over the raw bytes, in constant time, and accept only 64 lower-case hexadecimal digits: mount receiver().';
   },
   /** Correctly signed, but invalid: the endpoint may refuse or ignore it. */
