@@ -4,7 +4,7 @@ import { parse as parseSize } from 'bytes';
 import type { DeadLetterStore } from '../claims/dead-letter-store.js';
 import type { IdempotencyStore } from '../claims/idempotency-store.js';
 import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
-import { isCredential } from '../handlers/headers.js';
+import { isCredential, isHeaderName } from '../handlers/headers.js';
 import { isLogger, type Logger, silentLogger } from '../logger.js';
 import type { Observer } from '../observer.js';
 import { type OptionRule, oneOf, option } from './define-options.js';
@@ -59,10 +59,8 @@ export function bodyLimit(value: unknown): number {
   );
 }
 
-const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-
 export function headerName(value: unknown): string {
-  if (typeof value === 'string' && HEADER_NAME.test(value)) return value.toLowerCase();
+  if (isHeaderName(value)) return value.toLowerCase();
   throw new ConfigurationError(
     `signatureHeader is ${show(value)}. Give the name of a header, like "X-SERVICE-SIGNATURE".`,
   );
@@ -109,9 +107,9 @@ export function deadLetters(store: unknown): DeadLetterStore | undefined {
 }
 
 export function keepHeaders(names: unknown = []): readonly string[] {
-  if (!Array.isArray(names) || !names.every((name) => typeof name === 'string' && HEADER_NAME.test(name)))
+  if (!Array.isArray(names) || !names.every(isHeaderName))
     throw new ConfigurationError(`keepHeaders is ${show(names)}. Give names of headers: ['x-tenant'].`);
-  const kept = names.map((name: string) => name.toLowerCase());
+  const kept = names.map((name) => name.toLowerCase());
   const credential = kept.find(isCredential);
   if (credential === undefined) return kept;
   throw new ConfigurationError(

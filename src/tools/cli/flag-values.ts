@@ -1,7 +1,8 @@
 // Reads the values of options and arguments. Each error begins with the name of the option or argument.
 import { didYouMean } from '../../errors.js';
+import { isEventPattern } from '../../events/event-pattern.js';
+import { isHeaderName } from '../../handlers/headers.js';
 import { parseDuration } from '../../options/duration.js';
-import { isEventPattern } from '../simulator/event-pattern.js';
 import { text, UsageError } from './command.js';
 
 export class ValueError extends UsageError {
@@ -41,7 +42,7 @@ export function eventPattern(name: string, text: string): string {
 }
 
 function headerName(name: string, text: string): string {
-  if (/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(text)) return text;
+  if (isHeaderName(text)) return text;
   throw new ValueError(name, text, 'is not a valid header name.');
 }
 

@@ -1,6 +1,7 @@
 // Filters rows by a search such as `status:failed event:transaction.* order-7`.
+
+import { matchesEvent } from '../../events/event-pattern.js';
 import { readSearch, type SearchParts } from '../pages/components/search.js';
-import { matchesEvent } from '../simulator/event-pattern.js';
 import type { Row } from './api.js';
 import { type ShownStatus, STATUS_LABELS, shownStatus } from './texts.js';
 

@@ -1,6 +1,6 @@
 // Validates the options of startSimulator(), and fills in the defaults.
-import { validateHeaderName } from 'node:http';
 import { ConfigurationError, show } from '../../errors.js';
+import { isHeaderName } from '../../handlers/headers.js';
 import { isLogger, type Logger, silentLogger } from '../../logger.js';
 import { defineOptions, type OptionRule, oneOf, option } from '../../options/define-options.js';
 import { hostName } from '../pages/request.js';
@@ -118,13 +118,4 @@ function allowedHosts(hosts: readonly unknown[], host: string): string[] {
   throw new ConfigurationError(
     `host is ${show(host)}, which other machines can reach. List the hosts that they may use: allowHosts: ['simulator'].`,
   );
-}
-
-export function isHeaderName(name: unknown): name is string {
-  try {
-    validateHeaderName(name as string);
-    return true;
-  } catch {
-    return false;
-  }
 }

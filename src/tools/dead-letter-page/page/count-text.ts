@@ -1,7 +1,9 @@
 // Texts: how many letters match, and the name of one.
+
+import { matchesEvent } from '../../../events/event-pattern.js';
 import { plural, showInvisible } from '../../pages/components/format.js';
 import type { Letter } from './api.js';
-import { fitsEvent, isFiltered } from './route.js';
+import { isFiltered } from './route.js';
 import type { Loaded } from './use-letters.js';
 
 /** `3 dead letters`, `1 matching dead letter`, `2 discarded dead letters`. */
@@ -20,6 +22,6 @@ export function countOf({ summary, filter, total }: Loaded, reason: string | und
   if (reason === filter.reason) return total;
   return summary.groups
     .filter((group) => reason === undefined || group.reason === reason)
-    .filter(({ eventName }) => fitsEvent(eventName, filter.event))
+    .filter(({ eventName }) => matchesEvent(filter.event ?? '*', eventName))
     .reduce((sum, { count }) => sum + count, 0);
 }

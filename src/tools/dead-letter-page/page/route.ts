@@ -79,10 +79,4 @@ export function parseSearch(text: string, kept: Filter) {
   };
 }
 
-/** Whether an event name matches a name, `refund.*`, or `*`. */
-export function fitsEvent(name: string, pattern: string | undefined): boolean {
-  if (pattern === undefined || pattern === '*' || pattern === name) return true;
-  return pattern.endsWith('.*') && name.startsWith(pattern.slice(0, -1));
-}
-
 export const routing: Routing<Route> = { parse: parseRoute, format: formatRoute, opened: 'letter' };

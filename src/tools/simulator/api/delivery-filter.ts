@@ -1,8 +1,9 @@
 // Filters deliveries, and waits for one that matches.
+
+import { isEventPattern, matchesEvent } from '../../../events/event-pattern.js';
 import { HttpError } from '../../pages/http-error.js';
 import { type DeliveryStatus, deliveryStatuses } from '../delivery/delivery-status.js';
 import { isFinished, nextNumber, type SimulatedDelivery } from '../delivery/simulated-delivery.js';
-import { isEventPattern, matchesEvent } from '../event-pattern.js';
 import { after, cancel } from '../real-time.js';
 import type { SimulatorStore } from '../simulator-store.js';
 

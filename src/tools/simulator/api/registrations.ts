@@ -1,10 +1,10 @@
 // Creates, updates and deletes webhooks: the same rules for both APIs and for programs.
 import { z } from 'zod';
+import { isEventPattern } from '../../../events/event-pattern.js';
 import { HttpError } from '../../pages/http-error.js';
 import { urlError } from '../address/targets.js';
 import type { Deliverer } from '../delivery/deliverer.js';
 import { isoTime } from '../delivery/delivery-record.js';
-import { isEventPattern } from '../event-pattern.js';
 import type { Parts } from '../parts.js';
 import { readFields } from '../read-fields.js';
 import type { StoredWebhook } from '../simulator-store.js';

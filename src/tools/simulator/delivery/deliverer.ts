@@ -1,6 +1,7 @@
 // Records deliveries, makes their attempts and retries, and decides their status.
+
+import { matchesEvent } from '../../../events/event-pattern.js';
 import { describeError, silentLogger, writeLog } from '../../../logger.js';
-import { matchesEvent } from '../event-pattern.js';
 import type { Parts } from '../parts.js';
 import { soon } from '../real-time.js';
 import { DEVELOPER } from '../seeds.js';

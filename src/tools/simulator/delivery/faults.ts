@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { didYouMean } from '../../../errors.js';
 import { isMap } from '../../../events/envelope.js';
+import { isEventPattern, matchesEvent } from '../../../events/event-pattern.js';
 import { HttpError } from '../../pages/http-error.js';
-import { isEventPattern, matchesEvent } from '../event-pattern.js';
 import type { Randomness } from '../randomness.js';
 import { readFields } from '../read-fields.js';
 

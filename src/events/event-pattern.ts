@@ -1,5 +1,5 @@
 // Event patterns: a name, `resource.*`, or `*` for every event.
-import { isEventName } from '../../events/envelope.js';
+import { isEventName } from './envelope.js';
 
 export function isEventPattern(text: unknown): text is string {
   if (typeof text !== 'string') return false;
