@@ -195,7 +195,7 @@ function replayText(report: ReplayReport): string {
   const countsIn = (counts: ReplayCounts) => endsIn(counts).map((end) => `${counts[end]} ${ENDS[end].label}`);
   const events = report.events.flatMap((event) => [
     `${printable(event.eventName)}: ${countsIn(event).join(', ')}`,
-    ...event.issues.map(({ path, count }) => `  does not fit in ${count}: ${printable(path || 'payload')}`),
+    ...event.issues.map(({ path, count }) => `  schema error in ${count}: ${printable(path || 'payload')}`),
   ]);
   const total = lettersIn(report);
   const left = `${lettersLeftIn(report)} of ${total} ${report.dryRun ? 'would be' : 'are'} left.`;
@@ -254,7 +254,7 @@ function letterText(shown: ShownLetter): string {
   return [
     table(facts),
     diagnosis.map(printable).join('\n'),
-    section('does not fit', issues),
+    section('schema errors', issues),
     section('headers', names),
     section('payload, each value masked (--reveal shows the body)', masked),
     section(base64 ? 'body, as base64 because it is not UTF-8' : 'body', body?.split('\n') ?? []),

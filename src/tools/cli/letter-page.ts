@@ -76,7 +76,8 @@ function refused(
   const known = typeof message === 'string' && typeof code === 'string' ? { message, code } : undefined;
   if (status === 401 || status === 403) {
     const refusal = `The page refuses the token in --token-file (${status}).`;
-    return new AnswerError(known ? `${refusal} ${known.message}` : refusal, status, known?.code);
+    const advice = known?.message ?? 'Check the token and --page.';
+    return new AnswerError(`${refusal} ${advice}`, status, known?.code);
   }
   if (known) return new AnswerError(known.message, status, known.code);
   const problem = `The server at ${address} answered ${status}, but it is not a dead-letter page.`;

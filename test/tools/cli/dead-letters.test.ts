@@ -220,7 +220,7 @@ describe('dead-letters replay', () => {
   test('says where payloads do not fit', async () => {
     const { run, before } = await world([]);
     for (const id of ['r-1', 'r-2']) await before.keep(refund(id, { refund: { id: 7 } }));
-    const invalid = 'refund.made: 2 still invalid\n  does not fit in 2: payload.refund.id\n2 of 2 are left.';
+    const invalid = 'refund.made: 2 still invalid\n  schema error in 2: payload.refund.id\n2 of 2 are left.';
     expect(await run('replay')).toMatchObject({ code: 1, stdout: expect.stringContaining(invalid) });
   });
 
@@ -450,7 +450,11 @@ describe('an invalid address or token', () => {
   });
 
   test.each<[string, express.RequestHandler, RegExp]>([
-    ['a 401 before it', (_, res) => void res.status(401).end('who?'), /refuses the token .* \(401\)\.\n/],
+    [
+      'a 401 before it',
+      (_, res) => void res.status(401).end('who?'),
+      /refuses the token .* \(401\)\. Check the token and --page\.\n/,
+    ],
     ['another page', (_, res) => void res.send('<h1>'), /answered 200, but it is not a dead-letter page/],
     ['another JSON', (_, res) => void res.json([1]), /answered 200, but it is not a dead-letter page/],
     ['another path', (_, __, next) => next(), /answered 404, but it is not a dead-letter page\. Give --page/],
