@@ -12,7 +12,7 @@ interface EndText {
 export const ENDS: Readonly<Record<ReplayEnd, EndText>> = {
   processed: { label: 'processed', would: 'would go to a handler' },
   duplicates: { label: 'processed before' },
-  gone: { label: 'gone meanwhile' },
+  gone: { label: 'no longer there' },
   failed: {
     label: 'failed',
     would: 'would fail',
