@@ -13,13 +13,13 @@ const MOST: Readonly<Record<string, number>> = {
   '.': 101_000,
   './client': 23_000,
   './opentelemetry': 14_500,
-  './queues': 52_500,
-  './queues/bullmq': 54_500,
-  './queues/pg-boss': 57_500,
+  './queues': 53_500,
+  './queues/bullmq': 55_500,
+  './queues/pg-boss': 58_500,
   './ops': 39_500,
   './simulator': 76_000,
   // Half of each keeps and seals dead letters. The first has the engine of './stores/sql'.
-  './stores/postgres': 36_000,
+  './stores/postgres': 36_500,
   './stores/redis': 22_000,
   // Two databases, and both events and letters in each.
   './stores/sql': 53_000,
