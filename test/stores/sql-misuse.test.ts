@@ -227,6 +227,10 @@ class DrizzleTransaction {
   execute(sql: string, values: unknown[]) {
     return this.#client.query(sql, values);
   }
+
+  transaction(work: (nested: DrizzleTransaction) => Promise<void>): Promise<void> {
+    return work(new DrizzleTransaction(this.#client));
+  }
 }
 
 needing('postgres').describe(
@@ -246,14 +250,24 @@ needing('postgres').describe(
       });
       const claim = granted(await store.claim('late', request));
       const { transaction } = claim.context;
-      const pay = async (event: string) =>
-        transaction.execute(`INSERT INTO ${world.ledger} (event) VALUES ($1)`, [event]);
+      const pay = async (event: string, by = transaction) =>
+        by.execute(`INSERT INTO ${world.ledger} (event) VALUES ($1)`, [event]);
       await pay('in time');
+      const [begun, ended] = [gate(), gate()];
+      const nesting = transaction.transaction(async (nested) => {
+        await pay('in time', nested);
+        begun.open();
+        await ended.opened;
+        await pay('late', nested);
+      });
+      await begun.opened;
       await expire(claim);
       await until(() => pool.totalCount === pool.idleCount);
       await expect(pay('late')).rejects.toThrow('The transaction has ended');
       const next = granted(await store.claim('next', request));
       await expect(pay('late')).rejects.toThrow('The transaction has ended');
+      ended.open();
+      await expect(nesting).rejects.toThrow('The transaction has ended');
       expect(await next.complete()).toBe(true);
       expect([await world.paid('in time'), await world.paid('late')]).toEqual([0, 0]);
     });

@@ -14,6 +14,9 @@ const ENDED = 'The transaction has ended. Await each of its queries before the h
 
 /** Checks every call: a handler may keep a method, and call it when another event uses the client. */
 export function guardClient<Client extends object>(client: Client, use: ClientUse): Client {
+  /** A nested transaction uses the same connection, so its callback gets it guarded too. */
+  const guardNested = (work: unknown): unknown =>
+    typeof work === 'function' ? (nested: object) => work(guardClient(nested, use)) : work;
   const guarded: Client = new Proxy(client, {
     get(target, property) {
       if (property === 'release') return refuseRelease;
@@ -21,7 +24,8 @@ export function guardClient<Client extends object>(client: Client, use: ClientUs
       if (typeof value !== 'function') return value;
       return (...args: unknown[]) => {
         if (use.hasEnded()) throw new StoreError(ENDED);
-        const call = () => Reflect.apply(value, target, args);
+        const given = property === 'transaction' ? args.map(guardNested) : args;
+        const call = () => Reflect.apply(value, target, given);
         const busy = property === 'query' && returnsPromise(args) ? use.busyWith() : undefined;
         if (busy) return callAfter(busy, call, use);
         const result: unknown = call();
