@@ -122,12 +122,13 @@ export function storeCheck(reached: Reachable | undefined): HealthCheck {
   return { ...result, advice: 'Give your store a ping() method, so that this check can call it.' };
 }
 
-/** @param count undefined when the store did not answer in time */
+/** @param count undefined when the store did not count them in time */
 export function letterChecks(
+  reached: boolean,
   count: DeadLetterCount | undefined,
   { deadLetters: maxLetters, deadLetterAge: maxAgeMs }: HealthRules,
 ): HealthCheck[] {
-  const value = count ? 'reachable' : 'unreachable';
+  const value = reached ? 'reachable' : 'unreachable';
   const advice =
     'The dead-letter store does not answer, so an event that cannot be processed is answered 503. Check its server and ' +
     'the network.';
@@ -136,7 +137,7 @@ export function letterChecks(
   const letters = count ? lettersIn(count) : null;
   const ageMs = count ? ageOf(count) : null;
   return [
-    check('deadLetterStore', { value, ok: count !== undefined, advice }),
+    check('deadLetterStore', { value, ok: reached, advice }),
     check('deadLetters', {
       value: letters,
       threshold: maxLetters,

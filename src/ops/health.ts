@@ -64,11 +64,12 @@ function reporter(
 ): () => Promise<HealthReport> {
   const share = new RefusedShare(rules.window, stats.startedAt);
   const store = new Probe(() => stats.reachStore(), rules);
-  // One call shows both whether the dead-letter store answers, and how many letters it has.
+  // A store can answer although it takes too long to count its letters, so any short call shows whether it does.
+  const letterStore = deadLetters && new Probe(() => deadLetters.read('health'), rules);
   const letters = deadLetters && new Probe(() => deadLetters.count(), rules);
   const askStores = async (): Promise<HealthCheck[]> => {
-    const [reached, count] = await Promise.all([store.read(), letters?.read()]);
-    return [storeCheck(reached), ...(letters ? letterChecks(count, rules) : [])];
+    const [reached, answer, count] = await Promise.all([store.read(), letterStore?.read(), letters?.read()]);
+    return [storeCheck(reached), ...(deadLetters ? letterChecks(answer !== undefined, count, rules) : [])];
   };
   return async () => {
     // While the receiver closes, its stores may be closed already.

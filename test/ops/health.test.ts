@@ -241,7 +241,21 @@ describe('a store', () => {
       expect(check('deadLetterStore')).toMatchObject({ ok: false, value: 'unreachable' });
       expect(check('deadLetters')).toMatchObject({ ok: true, value: null });
     }
-    expect(deadLetters.calls).toEqual(['list']);
+    expect(deadLetters.calls).toEqual(['list', 'list']);
+  });
+
+  test('of dead letters that takes too long to count them is reachable all the same', async () => {
+    const countGroups = () => new Promise<never>(() => {});
+    const deadLetters: DeadLetterStore = Object.assign(memoryDeadLetters(), { countGroups });
+    const healthy = await start({ deadLetters }, { timeout: 50 });
+    const { status, check } = await healthy.ask();
+    expect([status, check('deadLetterStore')?.value, check('deadLetters')?.value]).toEqual([
+      200,
+      'reachable',
+      null,
+    ]);
+    const limited = await start({ deadLetters }, { timeout: 50, deadLetters: 5 });
+    expect(failing((await limited.ask()).report)).toEqual(['deadLetters']);
   });
 
   test('is asked once, however many requests there are', async () => {
@@ -249,7 +263,8 @@ describe('a store', () => {
     const deadLetters = faultyDeadLetters();
     const { ask } = await start({ store: pinging(ping), deadLetters }, { cache: 60_000 });
     for (let index = 0; index < 5; index += 1) await Promise.all([ask(), ask(), ask()]);
-    expect([ping.mock.calls.length, deadLetters.calls]).toEqual([1, ['list']]);
+    // Once whether it answers, and once to count.
+    expect([ping.mock.calls.length, deadLetters.calls]).toEqual([1, ['list', 'list']]);
   });
 
   test('without ping() is unknown, and claims nothing', async () => {
