@@ -36,7 +36,7 @@ export interface SqlStore<Extra extends object = {}> extends TableStore<Extra> {
  * `transaction`, the claim and what handlers write through `context.transaction` are one commit; each delivery holds a
  * connection meanwhile. In Postgres the table is that of `postgresStore`.
  *
- * @throws {ConfigurationError} for an option of the wrong kind, a table whose name needs quotes, or no duration
+ * @throws {ConfigurationError} for an invalid option, a table whose name needs quotes, or an invalid duration
  * @example
  * const store = sqlStore({
  *   dialect: 'postgres',

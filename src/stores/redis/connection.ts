@@ -1,4 +1,4 @@
-// How a store reaches Redis: the command that sends, what stands before every key, and how replies are read.
+// How a store reaches Redis: how commands are sent, the prefix of every key, and how replies are read.
 import { ConfigurationError, StoreError, show } from '../../errors.js';
 import type { SendCommand } from './scripts.js';
 

@@ -23,7 +23,7 @@ export interface SqlDatabase<Client extends object, Transaction = TransactionOf<
   query(client: NoInfer<Client | Transaction>, sql: string, values: SqlValue[]): PromiseLike<unknown>;
   /**
    * Runs `work` once inside a transaction: commits when it resolves, rolls back when it rejects. It must not retry, and must
-   * allow a transaction to take as long as a handler may. Left out: claims commit by themselves.
+   * allow a transaction to take as long as a handler may. If omitted, claims commit on their own.
    */
   readonly transaction?: RunTransaction<Transaction> | undefined;
 }
