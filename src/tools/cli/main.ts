@@ -9,6 +9,7 @@ import {
   type Invocation,
   type Options,
   type Result,
+  type Row,
   type Terminal,
   UsageError,
 } from './command.js';
@@ -32,7 +33,8 @@ export async function main(argv: readonly string[], terminal: Terminal): Promise
     const { text, line, exitCode } = describeFailure(error);
     print(stderr, json ? JSON.stringify(line) : text);
     if (error instanceof UsageError && !json) {
-      const name = findCommand(argv)?.row.name;
+      const [first = ''] = argv;
+      const name = findCommand(argv)?.row.name ?? (groupOf(first).length > 0 ? first : undefined);
       print(stderr, `See payment-webhooks ${name ? `${name} ` : ''}--help`);
     }
     return exitCode;
@@ -57,10 +59,14 @@ async function runCommand(argv: readonly string[], terminal: Terminal): Promise<
   return EXIT.ok;
 }
 
+function groupOf(first: string): readonly Row[] {
+  return commands.filter(({ name }) => name.startsWith(`${first} `));
+}
+
 /** Prints the overview or the help of a group, or throws for an unknown command. */
 async function withoutCommand(words: readonly string[], wantsHelp: boolean, { stdout, stderr }: Terminal) {
   const [first = '', second = ''] = words;
-  const group = commands.filter(({ name }) => name.startsWith(`${first} `));
+  const group = groupOf(first);
   if (wantsHelp || first === '') {
     const { groupHelp, overview } = await import('./help.js');
     const help = group.length > 0 ? await groupHelp(first, group) : overview(commands);

@@ -152,7 +152,10 @@ function set(fields: Fields, text: string, sample: unknown): void {
   const names = path.split(/(?<!\\)\./).map((part) => part.replaceAll('\\.', '.'));
   const [root = ''] = names;
   if (!ROOTS.includes(root)) {
-    const near = didYouMean(root, ROOTS) || ` Did you mean "payload.${path}"?`;
+    const objects = Object.entries(Object(fieldOf(sample, 'payload')));
+    const [parent] = objects.find(([, object]) => fieldOf(object, root) !== undefined) ?? [];
+    const whole = ['payload', parent, path].filter(Boolean).join('.');
+    const near = didYouMean(root, ROOTS) || ` Did you mean "${whole}"?`;
     throw new UsageError(`--set ${path} does not begin with id, sandbox or payload.${near}`);
   }
   let place = fields;
@@ -191,7 +194,9 @@ function put(fields: Fields, name: string, value: unknown): void {
 function parse(text: string, flag: string): unknown {
   const value = parseJson(text);
   if (value !== undefined) return value;
-  const hint = flag.endsWith(':=') ? ` For text, use ${flag.replace(':=', '=')}` : '';
+  const hint = flag.endsWith(':=')
+    ? ` For text, use ${flag.replace(':=', '=')}`
+    : ` To read a file, give ${flag} @FILE.`;
   throw new UsageError(`${flag} is not JSON.${hint}`);
 }
 

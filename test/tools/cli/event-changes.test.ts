@@ -40,6 +40,8 @@ describe('--set', () => {
     [['payload'], '--set payload is invalid. Give one like payload.transaction.amount=12.50.'],
     [['=1'], '--set =1 is invalid'],
     [['transaction.amount=1'], 'Did you mean "payload.transaction.amount"?'],
+    [['amount=1'], 'Did you mean "payload.transaction.amount"?'],
+    [['note=1'], 'Did you mean "payload.note"?'],
     [['paylod.a=1'], 'Did you mean "payload"?'],
     [['event_name=a.b'], 'id, sandbox or payload'],
     [['sandbox=true'], '--set sandbox:=true'],
@@ -87,7 +89,7 @@ describe('--data', () => {
   });
 
   test.each<[string, string]>([
-    ['{', '--data is not JSON.'],
+    ['{', '--data is not JSON. To read a file, give --data @FILE.'],
     ['[]', '--data is not a JSON object.'],
     ['{"event_name":"refund.succeeded","payload":{}}', '--data is an event "refund.succeeded"'],
     ['{"event_name":"transaction.paid"}', 'The payload in --data is not a JSON object.'],

@@ -81,9 +81,9 @@ describe('wrong usage is exit code 2, with a reason and the way to help', () => 
   test.each<[string[], string, string]>([
     [['webhook'], 'There is no command "webhook". Did you mean "webhooks"?', ''],
     [['sing'], 'Did you mean "sign"?', ''],
-    [['webhooks'], '`webhooks` needs one of list, create', ''],
-    [['webhooks', 'ls'], '`webhooks` needs one of list', ''],
-    [['webhooks', 'lsit'], 'Did you mean "list"?', ''],
+    [['webhooks'], '`webhooks` needs one of list, create', 'webhooks'],
+    [['webhooks', 'ls'], '`webhooks` needs one of list', 'webhooks'],
+    [['webhooks', 'lsit'], 'Did you mean "list"?', 'webhooks'],
     [['webhooks', 'create'], '`webhooks create` needs URL', 'webhooks create'],
     [['webhooks', 'delete', 'a', 'b'], 'takes no argument "b"', 'webhooks delete'],
     [
