@@ -23,6 +23,7 @@ export interface ConstructEventOptions<Events extends EventSchemas = {}> {
  * @throws {SignatureError} the signature is missing, malformed, or made with none of the keys
  * @throws {BodyError} the body is not JSON in UTF-8
  * @throws {EventError} the body is not an event, or the payload of a declared one does not match its schema
+ * @throws {HandlerError} a schema threw; that is its `cause`
  * @throws {ConfigurationError} for unusable keys or schemas, or a schema that validates asynchronously
  * @example
  * const event = constructEvent({ rawBody, signature: headers['x-service-signature'], privateKey });
