@@ -64,7 +64,8 @@ export class Redrive {
       }
       this.#seen = this.#waiting;
     } catch {
-      // The failed call of the store is logged already.
+      // The failed call of the store is logged already. What is known of letters that were not listed still holds.
+      this.#seen = new Map([...this.#seen, ...this.#waiting]);
     }
     return Math.min(Math.max(this.#nextAt - Date.now(), 1), every);
   }

@@ -178,6 +178,23 @@ describe('a letter that failed', () => {
     expect(runs).toHaveLength(7);
   });
 
+  test('and also while the store of letters fails in the middle of each look', async () => {
+    const deadLetters = faultyDeadLetters();
+    let isDown = true;
+    const { receive, runs } = start(() => isDown && down(), { deadLetters });
+    const sent = receivable();
+    for (let index = 0; index < 6; index += 1) await receive(sent);
+    isDown = false;
+    let lists = 0;
+    deadLetters.faults.list = async (list) => {
+      lists += 1;
+      // The letters that failed are listed, and then those that are unfinished.
+      if (lists % 2 === 0) throw new Error('down');
+      return list();
+    };
+    await until(() => runs.length === 7);
+  });
+
   test('keeps the tries that it has left while the app is stopped', async () => {
     const [deadLetters, store] = [memoryDeadLetters(), memoryStore()];
     const before = start(down, { deadLetters, store });
