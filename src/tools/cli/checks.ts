@@ -59,7 +59,7 @@ const acceptsOrRefuses = (answer: Answer) => accepts(answer) || refuses(answer);
 const PARSED_FIRST =
   'express.json() runs before receiver() and keeps no bytes, so no signature can be checked. Move app.post(…, receiver()) above the line app.use(express.json()), or change that line to app.use(express.json({ verify: keepRawBody })), with keepRawBody from payment-webhooks.';
 const REENCODED =
-  'The app checks the signature over JSON that it parsed and encoded again, as in JSON.stringify(req.body). Check it over the raw bytes: receiver() does, if it comes before express.json().';
+  'The raw bytes were not checked, as when an app checks JSON.stringify(req.body) instead. Check the signature over the raw bytes: receiver() does, if it comes before express.json().';
 const UNHANDLED = {
   ignored:
     "It answered 200 ignored: no handler ran. Either no handler is registered for transaction.paid, or the option sandbox is 'ignore'. Register a handler, or run doctor where the app processes sandbox events.",
