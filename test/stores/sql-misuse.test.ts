@@ -213,9 +213,14 @@ needing('postgres').describe('a transaction function that does not keep its word
   });
 });
 
+/** A transaction that still sends statements through its connection once it has ended. */
+interface Outliving {
+  run(sql: string, values: unknown[]): PromiseLike<{ rows: object[] }>;
+  nest(work: (nested: Outliving) => Promise<void>): Promise<void>;
+}
+
 const entityKind = Symbol.for('drizzle:entityKind');
 
-/** Like a transaction of Drizzle, which still sends statements through its connection once it has ended. */
 class DrizzleTransaction {
   static readonly [entityKind] = 'NodePgTransaction';
   readonly #client: PoolClient;
@@ -233,46 +238,75 @@ class DrizzleTransaction {
   }
 }
 
-needing('postgres').describe(
-  'a transaction that still runs statements once it has ended, as with Drizzle',
-  () => {
-    const world = ownWorld(() => postgresWorld('sqlStore'));
+const overDrizzle = (by: DrizzleTransaction): Outliving => ({
+  run: (sql, values) => by.execute(sql, values),
+  nest: (work) => by.transaction((nested) => work(overDrizzle(nested))),
+});
 
-    test('writes nothing after the lease, neither by itself nor with another event', async () => {
-      const { pool } = world.open({ max: 1 });
+interface Tag {
+  (strings: readonly string[], ...values: unknown[]): Promise<{ rows: object[] }>;
+  unsafe(sql: string, values?: unknown[]): unknown;
+  savepoint(work: (nested: Tag) => Promise<void>): Promise<void>;
+}
+
+function postgresJsTransaction(client: PoolClient): Tag {
+  const tag = (strings: readonly string[], ...values: unknown[]) =>
+    client.query(
+      strings.reduce((text, next, index) => `${text}$${index}${next}`),
+      values,
+    );
+  const savepoint = (work: (nested: Tag) => Promise<void>): Promise<void> =>
+    work(postgresJsTransaction(client));
+  return Object.assign(tag, { unsafe: client.query.bind(client), savepoint });
+}
+
+const overPostgresJs = (by: Tag): Outliving => ({
+  run: async (sql, values) => by(sql.split(/\$\d+/), ...values),
+  nest: (work) => by.savepoint((nested) => work(overPostgresJs(nested))),
+});
+
+needing('postgres').describe('a transaction that still runs statements once it has ended', () => {
+  const world = ownWorld(() => postgresWorld('sqlStore'));
+
+  test.each<[string, (client: PoolClient) => object, (transaction: never) => Outliving]>([
+    ['Drizzle', (client) => new DrizzleTransaction(client), overDrizzle],
+    ['Postgres.js', postgresJsTransaction, overPostgresJs],
+  ])(
+    'writes nothing after the lease, neither by itself nor with another event: %s',
+    async (_, begin, over) => {
+      const { pool, key } = world.open({ max: 1 });
       const right = overPg(pool);
-      const store = sqlStore<Pool, DrizzleTransaction>({
+      const store = sqlStore<object, object>({
         ...{ dialect: 'postgres', client: pool, table: world.table },
         query: async (by, sql, values) =>
-          (by instanceof DrizzleTransaction ? await by.execute(sql, values) : await by.query(sql, values))
-            .rows,
-        transaction: (work) => right.transaction((client) => work(new DrizzleTransaction(client))),
+          (by === pool ? await pool.query(sql, values) : await over(by as never).run(sql, values)).rows,
+        transaction: (work) => right.transaction((client) => work(begin(client))),
       });
-      const claim = granted(await store.claim('late', request));
-      const { transaction } = claim.context;
-      const pay = async (event: string, by = transaction) =>
-        by.execute(`INSERT INTO ${world.ledger} (event) VALUES ($1)`, [event]);
-      await pay('in time');
+      const claim = granted(await store.claim(key, request));
+      const transaction = over(claim.context.transaction as never);
+      const pay = async (by: Outliving, event: string) =>
+        by.run(`INSERT INTO ${world.ledger} (event) VALUES ($1)`, [event]);
+      await pay(transaction, key);
       const [begun, ended] = [gate(), gate()];
-      const nesting = transaction.transaction(async (nested) => {
-        await pay('in time', nested);
+      const nesting = transaction.nest(async (nested) => {
+        await pay(nested, key);
         begun.open();
         await ended.opened;
-        await pay('late', nested);
+        await pay(nested, `${key}:late`);
       });
       await begun.opened;
       await expire(claim);
       await until(() => pool.totalCount === pool.idleCount);
-      await expect(pay('late')).rejects.toThrow('The transaction has ended');
-      const next = granted(await store.claim('next', request));
-      await expect(pay('late')).rejects.toThrow('The transaction has ended');
+      await expect(pay(transaction, `${key}:late`)).rejects.toThrow('The transaction has ended');
+      const next = granted(await store.claim(`${key}:next`, request));
+      await expect(pay(transaction, `${key}:late`)).rejects.toThrow('The transaction has ended');
       ended.open();
       await expect(nesting).rejects.toThrow('The transaction has ended');
       expect(await next.complete()).toBe(true);
-      expect([await world.paid('in time'), await world.paid('late')]).toEqual([0, 0]);
-    });
-  },
-);
+      expect([await world.paid(key), await world.paid(`${key}:late`)]).toEqual([0, 0]);
+    },
+  );
+});
 
 needing('postgres').describe('a query function that does not resolve with rows', () => {
   const world = ownWorld(() => postgresWorld('sqlStore'));

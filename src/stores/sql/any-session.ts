@@ -170,13 +170,13 @@ class HeldTransaction implements Session {
   }
 
   /**
-   * Most ORMs refuse statements once a transaction has ended. Connections, and Drizzle, which keeps the connection, would run
-   * them outside of any transaction, or in that of another event.
+   * Most ORMs refuse statements once a transaction has ended. Connections, Postgres.js and Drizzle would run them outside of any
+   * transaction, or in that of another event.
    */
   get outlives(): boolean {
-    const { transaction } = this;
-    if (typeof transaction !== 'object' || transaction === null) return false;
-    return 'release' in transaction || DRIZZLE in Object(transaction.constructor);
+    const transaction = Object(this.transaction);
+    const isPostgresJs = typeof transaction === 'function' && 'unsafe' in transaction;
+    return 'release' in transaction || isPostgresJs || DRIZZLE in Object(transaction.constructor);
   }
 
   get isOpen(): boolean {

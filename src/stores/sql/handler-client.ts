@@ -10,6 +10,9 @@ interface ClientUse {
   busyWith(): Promise<void> | undefined;
 }
 
+/** Methods whose callback gets a nested transaction. */
+const NESTING: ReadonlySet<unknown> = new Set(['transaction', 'savepoint']);
+
 const ENDED = 'The transaction has ended. Await each of its queries before the handler resolves.';
 
 /** Checks every call: a handler may keep a method, and call it when another event uses the client. */
@@ -18,13 +21,18 @@ export function guardClient<Client extends object>(client: Client, use: ClientUs
   const guardNested = (work: unknown): unknown =>
     typeof work === 'function' ? (nested: object) => work(guardClient(nested, use)) : work;
   const guarded: Client = new Proxy(client, {
+    // The transaction of Postgres.js is a function.
+    apply(target, self, args) {
+      if (use.hasEnded()) throw new StoreError(ENDED);
+      return Reflect.apply(target as () => unknown, self, args);
+    },
     get(target, property) {
       if (property === 'release') return refuseRelease;
       const value: unknown = Reflect.get(target, property, target);
       if (typeof value !== 'function') return value;
-      return (...args: unknown[]) => {
+      const guardedCall = (_: unknown, __: unknown, args: unknown[]) => {
         if (use.hasEnded()) throw new StoreError(ENDED);
-        const given = property === 'transaction' ? args.map(guardNested) : args;
+        const given = NESTING.has(property) ? args.map(guardNested) : args;
         const call = () => Reflect.apply(value, target, given);
         const busy = property === 'query' && returnsPromise(args) ? use.busyWith() : undefined;
         if (busy) return callAfter(busy, call, use);
@@ -32,6 +40,8 @@ export function guardClient<Client extends object>(client: Client, use: ClientUs
         // on() and similar methods return the client itself.
         return result === target ? guarded : result;
       };
+      // A proxy keeps the properties of the method, such as `sql.types.point`.
+      return new Proxy(value, { apply: guardedCall });
     },
   });
   return guarded;
