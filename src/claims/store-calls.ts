@@ -112,7 +112,7 @@ export class StoreCalls extends TimedCalls<Claimant> {
     const most = transactional ? 1 : TRIES;
     let answer = checkBoolean('complete', await tryOnce());
     for (let tried = 1; answer instanceof StoreFailure && tried < most && !lease.expired; tried += 1) {
-      await pause(this.calledAt + EVERY_MS - performance.now());
+      await pause(Math.max(this.calledAt + EVERY_MS - performance.now(), 0));
       answer = checkBoolean('complete', await tryOnce());
     }
     if (answer instanceof StoreFailure)

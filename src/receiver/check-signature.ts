@@ -88,10 +88,7 @@ async function proveWith(
     return loaded === LATE ? unavailable('The key function took too long.') : prove(bytes, signature, loaded);
   } catch (cause) {
     // Our own message never quotes the key; any other message might.
-    return unavailable(
-      cause instanceof ConfigurationError ? cause.message : 'The key function failed.',
-      cause,
-    );
+    return unavailable(ConfigurationError.is(cause) ? cause.message : 'The key function failed.', cause);
   }
 }
 

@@ -57,6 +57,20 @@ describe('enqueue()', () => {
     expect(JSON.parse(JSON.stringify(job))).toEqual(job);
   });
 
+  test('names the event as it was signed, whatever another handler writes on it', async () => {
+    const jobs: Job[] = [];
+    const hooks = receiver({ privateKey: KEY, store: false, ...silent });
+    hooks
+      .on('*', (event) => void Object.assign(event, { id: 'other', event_name: 'renamed' }))
+      .on(
+        '*',
+        enqueue(async (job) => void jobs.push(job)),
+      );
+    const event = paid();
+    expect(await hooks.receive(receivable(event))).toMatchObject({ status: 200 });
+    expect(jobs).toMatchObject([{ id: `live-${event.id}`, name: 'transaction.paid' }]);
+  });
+
   test('is answered 2xx once the broker has the job, and 500 if it does not take it', async () => {
     const hooks = receiver({ privateKey: KEY, store: false, ...silent });
     const [asked, taken] = [gate(), gate()];

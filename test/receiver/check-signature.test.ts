@@ -231,6 +231,15 @@ describe('a key function', () => {
     expect(endpoint.log.lines).toMatchObject([{ level: 50, code: 'KEY_UNAVAILABLE' }]);
     expect(endpoint.log.text.join('') + JSON.stringify(reply)).not.toContain(secret);
   });
+
+  test('that throws a ConfigurationError has its message logged, also if another copy of the package made it', async () => {
+    const message = 'The key is empty: anyone could sign with it.';
+    const brand = Symbol.for('payment-webhooks.error');
+    const ofAnotherCopy = Object.assign(new Error(message), { name: 'ConfigurationError', [brand]: true });
+    const endpoint = startReceiver({ privateKey: () => raise(ofAnotherCopy) });
+    expect(await endpoint.post()).toMatchObject({ status: 503 });
+    expect(endpoint.log.lines).toMatchObject([{ code: 'KEY_UNAVAILABLE', hint: message }]);
+  });
 });
 
 describe('a key function that can load newer keys', () => {

@@ -11,7 +11,7 @@ export const MUTATED = {
     'handlers/calls',
     'handlers/changed-event',
     'events/drift-handle',
-    'queues/enqueue',
+    'queues/any-queue',
   ],
   'src/handlers/handler-run.ts': [
     'handlers/handler-run',
@@ -21,7 +21,7 @@ export const MUTATED = {
     'observer',
     'handlers/serial-locks',
     'receiver/process-event',
-    'queues/enqueue',
+    'queues/any-queue',
   ],
   'src/claims/lease.ts': ['claims/lease', 'receiver/process-event'],
   'src/signature.ts': [
