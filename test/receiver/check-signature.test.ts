@@ -238,7 +238,9 @@ describe('a key function', () => {
     const ofAnotherCopy = Object.assign(new Error(message), { name: 'ConfigurationError', [brand]: true });
     const endpoint = startReceiver({ privateKey: () => raise(ofAnotherCopy) });
     expect(await endpoint.post()).toMatchObject({ status: 503 });
-    expect(endpoint.log.lines).toMatchObject([{ code: 'KEY_UNAVAILABLE', hint: message }]);
+    expect(endpoint.log.lines).toMatchObject([
+      { code: 'KEY_UNAVAILABLE', hint: expect.stringContaining(message) },
+    ]);
   });
 });
 
