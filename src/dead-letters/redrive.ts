@@ -30,8 +30,11 @@ export class Redrive {
   readonly #rules: NonNullable<Configuration['redrive']>;
   readonly #calls: DeadLetterCalls;
   readonly #limiter: InFlightLimiter;
+  /** From earlier looks, by the id of the letter. */
   #seen = new Map<string, Seen>();
+  /** From the current look. */
   #waiting = new Map<string, Seen>();
+  /** When the first waiting letter is due. */
   #nextAt = 0;
 
   /** @param limiter that of the deliveries: all replays together take at most half of the places */

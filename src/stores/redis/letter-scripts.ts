@@ -1,10 +1,10 @@
 // The Lua scripts of dead letters in Redis: each changes a letter as a whole, or not at all.
 import { REDIS_TIME, Script } from './scripts.js';
 
-// Three keys of one slot. KEYS[1] is a hash with all letters; its fields of one letter begin with one character
-// and end with the id: m (who it is), t (kept at), r c i a (reason, code, issues, attempts), and of a letter that is not
-// discarded k b h (key, body, head), of a tombstone d (who and why). The field e and a key lists the letters of one event.
-// KEYS[2] holds ids in the order of arrival, KEYS[3] by the millisecond from which their retention counts.
+// Three keys of one cluster slot. KEYS[1] is a hash with all letters. The name of each field is a character, a colon and the id of a
+// letter: m (its identity), t (kept at), r c i a (reason, code, issues, attempts), k b h (key, body, head; not of a tombstone),
+// d (who discarded it and why; only of a tombstone). The field e:<key> lists the letters of one event.
+// KEYS[2] has the ids in the order of arrival, KEYS[3] by the millisecond from which their retention counts.
 // Expired letters are deleted a few at a time, because Redis runs nothing else during a script.
 // What deletes a letter starts with a deletion: a full Redis refuses a script whose first write is HSET.
 const LETTERS = `${REDIS_TIME}
@@ -110,7 +110,7 @@ found[#found + 1] = false
 found[#found + 1] = get('b:' .. id)
 return found`);
 
-/** After how many arrivals the next page begins, or false; then rows, some of which may be of no interest. */
+/** Returns the place after which the next page begins, or false if this one is empty; and all rows of this page, unfiltered. */
 export const PAGE = new Script(`${LETTERS}
 local arrivals = redis.call('ZRANGEBYSCORE', order, '(' .. ARGV[2], '+inf', 'WITHSCORES', 'LIMIT', 0, ARGV[3])
 local rows, last = {}, false
