@@ -348,6 +348,18 @@ describeInChromium('the list', () => {
   });
 });
 
+describeInChromium('someone whose server is down', () => {
+  test('is told to check it', async () => {
+    const { page, complaints } = await openLetters([paid('evt_1', 'order-1')]);
+    await rows(page).first().waitFor();
+    await page.context().setOffline(true);
+    await pressReplayAll(page);
+    await dialog(page).getByText('The server does not answer. Check that it is running.').waitFor();
+    await page.context().setOffline(false);
+    await expectComplaints(complaints, 'ERR_INTERNET_DISCONNECTED');
+  });
+});
+
 describeInChromium('someone who is signed out', () => {
   test('sees what the server says, and changes nothing', async () => {
     const { app, page, complaints } = await openLetters([paid('evt_1', 'order-1')]);

@@ -37,7 +37,11 @@ export type Target = { readonly id: string } | Filter;
 
 const signedOut = 'If you were signed out, reload the page.';
 
-const request = apiClient({ name: 'The server', ifSilent: signedOut, ifUnclear: signedOut });
+const request = apiClient({
+  name: 'The server',
+  ifSilent: `Check that it is running. ${signedOut}`,
+  ifUnclear: signedOut,
+});
 
 export const api = {
   letters: (filter: Filter, discarded: boolean, after?: string) =>
