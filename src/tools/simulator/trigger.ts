@@ -59,7 +59,8 @@ export function createEvents(trigger: Trigger, newId: () => string): SimulatedEv
   const result = envelope.safeParse(event);
   if (!result.success) {
     const { path, message } = result.error.issues[0] ?? { path: [], message: '' };
-    throw HttpError.invalid({ overrides: [`The event's ${path.join('.')} is invalid: ${message}.`] });
+    const reason = message.replace(/^Invalid input: /, '');
+    throw HttpError.invalid({ overrides: [`The event's ${path.join('.')} is invalid: ${reason}.`] });
   }
   const { event_name: name, sandbox } = result.data;
   return Array.from({ length: count }, () => {

@@ -243,7 +243,7 @@ describe('from a program', () => {
     await expect(endless).rejects.toThrow(/^timeout is Infinity\. Give milliseconds, at most 2147483647/);
   });
 
-  test('an invalid webhook is thrown as an error', async () => {
+  test('an invalid webhook, duration or event is thrown as an error', async () => {
     const service = await simulator();
     const message = expect.stringMatching(/must be an absolute URL/);
     const creating = service.webhooks.create({ url: 'nonsense' });
@@ -251,6 +251,9 @@ describe('from a program', () => {
     await expect(service.webhooks.update('unknown', {})).rejects.toThrow(/no webhook with the id "unknown"/);
     await expect(service.webhooks.delete('unknown')).rejects.toThrow(/no webhook/);
     await expect(service.advance('soon' as never)).rejects.toThrow(/advance\(\) got "soon"/);
+    await expect(service.trigger('transaction.paid', { sandbox: 'no' as never })).rejects.toThrow(
+      /^The event's sandbox is invalid: expected boolean, received string\.$/,
+    );
   });
 
   test('records are copies: changing one changes nothing', async () => {
