@@ -30,7 +30,11 @@ export const trigger = command({
       'JSON instead of the sample: a payload, or a whole event. @FILE, @- or the text itself.',
     ),
     force: flag('Send the event although its name is not declared.'),
-    count: text({ N: '10' }, 'How many events, at most 1000.', { read: wholeNumber(1, 1_000) }),
+    count: text(
+      { N: '10' },
+      'How many events, at most 1000. With --wait, at most 500 deliveries: the simulator keeps no more.',
+      { read: wholeNumber(1, 1_000) },
+    ),
     fault: text(
       { KIND: 'tamper_body' },
       `Apply a fault to the first attempt: ${faultKinds.join(', ')}.`,
