@@ -1,6 +1,7 @@
 // Makes the cases of a contract suite: each creates a store, tests it, and closes it.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Claim } from '../claims/idempotency-store.js';
+import { ConfigurationError, show } from '../errors.js';
 
 export interface ContractCase {
   /** What the store promises, as a sentence. */
@@ -50,12 +51,18 @@ interface Suite<Context> {
 
 const MAX_RUNS = 10;
 
+/** @throws {ConfigurationError} unless `create` is a function */
 export function contractCases<Store extends { close?(): unknown }, Context>(
   suites: readonly Suite<Context>[],
   create: (options: { readonly retention: number | undefined }) => Store | Promise<Store>,
   contextFor: (store: Store, sleep: Sleep) => Context,
   sleep: Sleep = (ms) => pause(ms),
 ): ContractCase[] {
+  if (typeof create !== 'function') {
+    throw new ConfigurationError(
+      `create is ${show(create)}. Give { create: ({ retention }) => myStore({ retention }) }.`,
+    );
+  }
   return suites.flatMap(({ cases, retention, slackMs = Number.POSITIVE_INFINITY }) =>
     Object.entries(cases).map(([name, check]) => ({
       name,

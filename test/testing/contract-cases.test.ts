@@ -1,5 +1,6 @@
 // When a failed case of a contract is believed, and when it runs again.
 import { expect, test } from '@jest/globals';
+import { deadLetterContract, storeContract } from 'payment-webhooks/testing';
 import { contractCases } from '../../src/testing/contract-cases.js';
 
 /** Runs a case that fails `failures` times, and takes `lateMs` beyond its sleeps. */
@@ -33,4 +34,9 @@ test.each([
   ['is believed in the end, however late', 99, 30, 20, { passed: false, runs: 10 }],
 ])('a case that fails %s', async (_, failures, lateMs, slackMs, expected) => {
   expect(await tried(failures, lateMs, slackMs)).toEqual({ ...expected, open: 0 });
+});
+
+test.each([storeContract, deadLetterContract])('%p says what to give instead of a store', (contract) => {
+  const message = 'create is undefined. Give { create: ({ retention }) => myStore({ retention }) }.';
+  expect(() => contract((() => ({})) as never)).toThrow(message);
 });
