@@ -90,7 +90,8 @@ export class WebhooksClient {
 
   /**
    * Makes sure that this webhook is registered exactly once: creates it, updates its events, or changes nothing. For
-   * deploy scripts. Webhooks with other URLs are never touched.
+   * deploy scripts. Webhooks with other URLs are never touched. It reads one answer of `GET /webhooks`: if the service
+   * lists in pages, which is not documented, give a `fetch` that reads all of them.
    *
    * @example
    * const { action, webhook } = await service.webhooks.ensure({ url: 'https://shop.example/hooks' });
