@@ -1,5 +1,10 @@
 // Whether the dead-letter contract notices: the memory store is damaged in one place at a time, and each time a case must fail.
 import { describe, test } from '@jest/globals';
+import type {
+  DeadLetterPageRequest,
+  DeadLetterQuery,
+  DeadLetterStore,
+} from '../../src/claims/dead-letter-store.js';
 import * as contract from '../../src/claims/dead-letter-store.js';
 import type { memoryDeadLetters } from '../../src/dead-letters/memory.js';
 import * as errors from '../../src/errors.js';
@@ -112,6 +117,11 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
     ['orders by the id', 'one.serial - other.serial', 'one.id < other.id ? -1 : 1'],
     ['lists more than it is asked for', PAGE, 'const page = letters.slice(0, limit + 1);'],
     ['has one page', 'letters.length > limit ? String(page.at(-1)?.serial) : undefined;', 'undefined;'],
+    [
+      'has a further page after the last one, without end',
+      '? String(page.at(-1)?.serial) : undefined;',
+      '? String(page.at(-1)?.serial) : String((page.at(-1)?.serial ?? Number(after)) + 1);',
+    ],
     ['begins a page where the one before it began', 'page.at(-1)?.serial', 'page.at(0)?.serial'],
   ],
   'removing letters between two pages skips no other letter': [
@@ -251,4 +261,19 @@ describe('the dead-letter contract', () => {
     'is kept on a real clock: $name',
     ({ run }) => run(),
   );
+
+  test.each(deadLetterContract({ create: ({ retention }) => withEmptyPages(load()({ retention })) }))(
+    'is kept by a store that returns an empty page before each one that is not: $name',
+    ({ run }) => run(),
+  );
 });
+
+function withEmptyPages(store: DeadLetterStore): DeadLetterStore {
+  const list = store.list.bind(store);
+  return Object.assign(store, {
+    list: (query: DeadLetterQuery, { limit, after = '' }: DeadLetterPageRequest) =>
+      after.startsWith('full')
+        ? list(query, { limit, after: after.slice('full'.length) || undefined })
+        : { letters: [], next: `full${after}` },
+  });
+}

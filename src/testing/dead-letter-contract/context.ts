@@ -4,6 +4,7 @@ import {
   type DeadLetter,
   type DeadLetterContent,
   type DeadLetterGroup,
+  type DeadLetterPage,
   type DeadLetterQuery,
   type DeadLetterStore,
   FURTHER_NAMES,
@@ -23,6 +24,9 @@ export interface Kept extends Partial<Omit<NewDeadLetter, 'rawBody' | 'fingerpri
 }
 
 type Filter = Partial<Omit<DeadLetterQuery, 'namespace'>>;
+
+/** More than a case needs, even if the store has many other letters. */
+const MAX_PAGES = 1_000;
 
 export class DeadLetterContext {
   readonly store: DeadLetterStore;
@@ -70,16 +74,26 @@ export class DeadLetterContext {
   }
 
   /** All letters, page by page. */
-  async list(filter: Filter = {}, limit = 100): Promise<DeadLetter[]> {
+  async list(filter: Filter = {}, limit = 100, from?: string): Promise<DeadLetter[]> {
     const letters: DeadLetter[] = [];
-    for (let after: string | undefined; ; ) {
+    for await (const page of this.pages(filter, limit, from)) letters.push(...page.letters);
+    return letters;
+  }
+
+  /** As the receiver reads them: a page may be empty although there are more. */
+  async *pages(filter: Filter, limit: number, from?: string): AsyncGenerator<DeadLetterPage, void> {
+    const seen = new Set([from]);
+    for (let after = from; ; ) {
       const page = await this.store.list(this.query(filter), { limit, after });
       assert(page.letters.length <= limit, 'a page has at most `limit` letters', page.letters.length);
       for (const { keptAt } of page.letters) assert(keptAt instanceof Date, 'keptAt is a Date', keptAt);
-      letters.push(...page.letters);
-      if (page.next === undefined || page.letters.length === 0) return letters;
-      assert(page.next !== after, 'the cursor of the next page is a new one', page.next);
-      after = page.next;
+      yield page;
+      const { next } = page;
+      if (next === undefined || (page.letters.length === 0 && seen.has(next))) return;
+      assert(!seen.has(next), 'the cursor of the next page is a new one', next);
+      assert(seen.size < MAX_PAGES, 'the last page has no `next`', next);
+      seen.add(next);
+      after = next;
     }
   }
 
