@@ -21,7 +21,7 @@ export type HandlerCode = 'HANDLER_FAILED' | 'HANDLER_TIMEOUT' | 'RETRY_LATER';
 export type StoreCode = 'IN_PROGRESS' | 'CLAIM_LOST' | 'STORE_UNAVAILABLE';
 /** The receiver itself cannot take a delivery now. */
 export type ReceiverCode = 'KEY_UNAVAILABLE' | 'OVERLOADED' | 'CLOSING';
-/** The receiver is misconfigured or called wrongly. Thrown at startup, before any delivery. */
+/** The receiver is misconfigured or called wrongly. Nearly always thrown at startup, before any delivery. */
 export type ConfigurationCode = 'CONFIGURATION_INVALID';
 
 /** A stable name for each thing that can go wrong; `docs/errors.md` has a heading for each. */
