@@ -11,7 +11,7 @@ export type SqlDialect = 'postgres' | 'mysql';
 export type SqlValue = string | Buffer | null;
 
 export interface SqlDatabase<Client extends object, Transaction = TransactionOf<Client>> {
-  /** `mysql` is MySQL 8, and MariaDB from 10.6 on. */
+  /** `mysql` is MySQL 8, and MariaDB from 10.6 on. Before MariaDB 11.4.2 leave `innodb_snapshot_isolation` off. */
   readonly dialect: SqlDialect;
   /** What runs a statement outside of a transaction, such as a pool or an ORM. The store neither opens nor ends it. */
   readonly client: Client;
