@@ -37,6 +37,11 @@ export function isKeyId(value: unknown): value is string {
   return typeof value === 'string' && KEY_ID.test(value);
 }
 
+/** Whether it is a valid name of a header, such as `signatureHeader`, in any case. */
+export function isHeaderName(name: unknown): name is string {
+  return typeof name === 'string' && /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name);
+}
+
 const COPY = 'Copy the private key from the dashboard.';
 
 /**

@@ -28,11 +28,6 @@ export function headersOf(given: HeadersLike | null | undefined): IncomingHttpHe
   }
 }
 
-/** Whether it is a valid name of a header, in any case. */
-export function isHeaderName(name: unknown): name is string {
-  return typeof name === 'string' && /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name);
-}
-
 const CREDENTIAL_NAME =
   /authorization|authenti|(?:^|-)auth(?:-|$)|cookie|token|secret|passw|passphrase|credential|(?<!idempotency-)key|session|client-?cert|assertion|jwt|oidc|principal|signature|hmac|dpop/;
 /** A signature or another digest of 64 digits, a Bearer or Basic value, a JWT, or a secret in the query of a URL. */

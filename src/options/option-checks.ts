@@ -4,9 +4,10 @@ import { parse as parseSize } from 'bytes';
 import type { DeadLetterStore } from '../claims/dead-letter-store.js';
 import type { IdempotencyStore } from '../claims/idempotency-store.js';
 import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
-import { isCredential, isHeaderName } from '../handlers/headers.js';
+import { isCredential } from '../handlers/headers.js';
 import { isLogger, type Logger, silentLogger } from '../logger.js';
 import type { Observer } from '../observer.js';
+import { isHeaderName } from '../signature.js';
 import { type OptionRule, oneOf, option } from './define-options.js';
 import { MAX_TIMER_MS, parseDuration } from './duration.js';
 

@@ -1,8 +1,8 @@
 // Reads the values of options and arguments. Each error begins with the name of the option or argument.
 import { didYouMean } from '../../errors.js';
 import { isEventPattern } from '../../events/event-pattern.js';
-import { isHeaderName } from '../../handlers/headers.js';
 import { parseDuration } from '../../options/duration.js';
+import { isHeaderName } from '../../signature.js';
 import { text, UsageError } from './command.js';
 
 export class ValueError extends UsageError {

@@ -1,8 +1,8 @@
 // Validates the options of startSimulator(), and fills in the defaults.
 import { ConfigurationError, show } from '../../errors.js';
-import { isHeaderName } from '../../handlers/headers.js';
 import { isLogger, type Logger, silentLogger } from '../../logger.js';
 import { defineOptions, type OptionRule, oneOf, option } from '../../options/define-options.js';
+import { isHeaderName } from '../../signature.js';
 import { hostName } from '../pages/request.js';
 import { simulatorKey } from './accounts.js';
 import { isLocalHost } from './address/host.js';
