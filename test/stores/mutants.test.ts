@@ -17,7 +17,7 @@ const OWNS = 'this.#find(claim.key) === claim && ';
 const RELEASE = `if (!this.#end(claim, 'released')) return false;
     claim.finished = [...finished];`;
 const RENEW = `if (!this.#owns(claim)) return false;
-    // It may`;
+    this.#work(claim, leaseMs, this.#now());`;
 const AGAIN = "if (claim.state === 'completed') return this.#find(claim.key) === claim;";
 const IN_PROGRESS = "return { status: 'in_progress', retryAfterMs: latest.leaseEnds - now };";
 const COMPLETE = "return this.#end(claim, 'completed');";
@@ -75,7 +75,7 @@ const MUTANTS: Readonly<Record<string, readonly Damage[]>> = {
   'attempt increases by one with every claim, after a release and after a lapse': [
     ['keeps the attempt on a takeover', NEXT_ATTEMPT, 'latest.attempt : 1'],
     ['lets no lease lapse', TAKEN, "latest?.state === 'running'"],
-    ['deletes on release', RELEASE, RELEASE.replace(FINISHED, 'this.#forget(claim.key);')],
+    ['deletes on release', RELEASE, RELEASE.replace(FINISHED, 'this.#young.delete(claim.key);')],
   ],
   'a key with a running lease is in progress, and the store says for how long': [
     ['takes over a live lease', TAKEN, 'latest && latest.leaseEnds < now'],
@@ -124,7 +124,7 @@ const MUTANTS: Readonly<Record<string, readonly Damage[]>> = {
     ],
   ],
   'renew() starts a new lease, which may be shorter than the old one': [
-    ['does not write on renew', RENEW, `return this.#owns(claim); // It may`],
+    ['does not write on renew', RENEW, 'if (!this.#owns(claim)) return false;'],
     ['adds to the lease on renew', LEASE, 'claim.leaseEnds = Math.max(claim.leaseEnds, now) + leaseMs;'],
     ['never shortens a lease', LEASE, 'claim.leaseEnds = Math.max(claim.leaseEnds, now + leaseMs);'],
   ],
