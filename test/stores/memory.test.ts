@@ -234,6 +234,19 @@ describe('the memory store', () => {
     expect(() => memoryStore({ maxEntries })).toThrow(message);
   });
 
+  test('takes maxEntries from 1 to 8,000,000', () => {
+    for (const maxEntries of [1, 8_000_000]) expect(memoryStore({ maxEntries }).scope).toBe('process');
+  });
+
+  test('no longer knows a completed event at the millisecond at which its retention ends', async () => {
+    const { store, sleep } = stopped({ retention: 50 });
+    await (await granted(store, 'a')).complete();
+    await sleep(49);
+    expect(store.completedWith?.('a')).toBe('f');
+    await sleep(1);
+    expect(store.completedWith?.('a')).toBeUndefined();
+  });
+
   const noDurations = [0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, '', 'soon', '-1d', '101 years'];
   test.each([...noDurations, 36_501 * 86_400_000, noPrototype])('refuses a retention of %p', (retention) => {
     expect(() => memoryStore({ retention })).toThrow(ConfigurationError);
