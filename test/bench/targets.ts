@@ -10,6 +10,8 @@ export interface Target {
   readonly contestants: readonly [string, string];
   readonly compare: Comparison;
   readonly gate?: number | undefined;
+  /** A gate that is missed on purpose (decisions.md): only results beyond this bound fail. */
+  readonly accepted?: number | undefined;
   readonly aim?: number;
   /** Gate and aim are the least that is wanted, and not the most. */
   readonly atLeast?: true;
@@ -41,7 +43,10 @@ function nextToPeers(fast: boolean): Target[] {
     atLeast: true,
   });
   return [
-    ...PEERS.map((peer) => target('peers', peer, 'requests a second')),
+    ...PEERS.map((peer) => ({
+      ...target('peers', peer, 'requests a second'),
+      accepted: fast && peer === 'octokit' ? 0.85 : undefined,
+    })),
     ...FAST_PEERS.map((peer) => target('repeat', peer, 'the same again and again, a second')),
   ];
 }
