@@ -14,6 +14,8 @@ const DOWN_MS = 1_500;
 const MOVED_SLOTS = 300;
 const MOVING_MS = 3_000;
 const KEYS_AT_ONCE = 20;
+/** Redis gives a failover up after five seconds. It has to be asked for again then. */
+const GIVEN_UP_MS = 6_000;
 
 async function startCluster(defer: Defer) {
   const nodes = await Promise.all(Array.from({ length: NODES }, () => startNode(SETTINGS, defer)));
@@ -67,7 +69,15 @@ async function startCluster(defer: Defer) {
     /** The old master stops taking writes until the new one has all of them. */
     async failOver(): Promise<void> {
       const { master, replica } = await pair();
-      await replica.command('CLUSTER', 'FAILOVER');
+      let askedAt = Number.NEGATIVE_INFINITY;
+      await until('the replica is a master', async () => {
+        if ((await replica.masterPort()) === replica.port) return true;
+        if (performance.now() - askedAt > GIVEN_UP_MS) {
+          askedAt = performance.now();
+          await replica.command('CLUSTER', 'FAILOVER');
+        }
+        return false;
+      });
       await takenOver(replica, master);
       await agree();
     },
