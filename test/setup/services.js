@@ -343,7 +343,9 @@ function said(server, words) {
     };
     server.stdout.on('data', read);
     server.stderr.on('data', read);
-    server.once('error', reject);
+    server.once('error', ({ code }) =>
+      reject(new Error(`${server.spawnfile} did not start: ${code}. Is it installed?`)),
+    );
     server.once('exit', (code) => reject(new Error(`${server.spawnfile} ended with ${code}: ${output}`)));
   });
 }
