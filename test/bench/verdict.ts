@@ -41,26 +41,24 @@ export function verdictOn({ low, high }: Estimate, bound: number, atLeast = fals
 export function verdictTable(judged: readonly Judged[]): string {
   if (judged.length === 0) return '';
   const rows = judged.map(({ target, estimate }) => {
-    const cell = (bound: number | undefined, accepted?: number) => {
+    const cell = (bound: number | undefined) => {
       if (bound === undefined) return '';
       const verdict = estimate ? verdictOn(estimate, bound, target.atLeast) : '';
-      const concession = accepted === undefined ? '' : `(accepted: ${accepted.toFixed(2)})`;
-      return [sign(target), bound.toFixed(2), verdict, concession].filter(Boolean).join(' ');
+      return `${sign(target)} ${bound.toFixed(2)} ${verdict}`.trimEnd();
     };
     const median = estimate?.median.toFixed(2) ?? 'not measured';
-    return [target.what, median, intervalOf(estimate), cell(target.gate, target.accepted), cell(target.aim)];
+    return [target.what, median, intervalOf(estimate), cell(target.gate), cell(target.aim)];
   });
   return table(['ratio', 'median', '95 % interval', 'gate', 'aim'], rows);
 }
 
-/** A gate is missed when the whole interval is beyond it, or beyond what is accepted, or when a contestant was dropped. */
+/** A gate is missed when the whole interval is beyond it, or when a contestant of it was dropped. */
 export function missedGates(judged: readonly Judged[]): string[] {
   return judged.flatMap(({ target, estimate }) => {
-    const { what, accepted, gate, atLeast } = target;
-    const bound = accepted ?? gate;
-    if (bound === undefined || (estimate && verdictOn(estimate, bound, atLeast) !== 'missed')) return [];
+    const { what, gate, atLeast } = target;
+    if (gate === undefined || (estimate && verdictOn(estimate, gate, atLeast) !== 'missed')) return [];
     const measured = estimate ? `${intervalOf(estimate)} is beyond` : 'was not measured, and has to be';
-    return `Gate missed: ${what}: ${measured} ${sign(target)} ${bound.toFixed(2)}`;
+    return `Gate missed: ${what}: ${measured} ${sign(target)} ${gate.toFixed(2)}`;
   });
 }
 
