@@ -5,11 +5,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createPool, type Pool as MysqlPool } from 'mysql2/promise';
-import { Pool } from 'pg';
+import type { Pool } from 'pg';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { delivery } from '../setup/delivery.js';
 import { send } from '../setup/endpoint.js';
 import { deliverUntilAccepted } from '../setup/persistent-sender.js';
+import { quietPool } from '../setup/quiet-pool.js';
 import { type Service, startMariadb } from '../setup/services.js';
 import { node, type Outcome, ROOT, type Running, start } from '../setup/shell.js';
 import { copySqlClients, hasMariadb, LEDGERS, SQL_CLIENTS, SQL_PACKAGES } from '../setup/sql-adapters.js';
@@ -41,10 +42,10 @@ beforeAll(async () => {
     project.write(`app/${name}.ts`, adapter.replace('1_500', '20_000'));
   }
   if (url) {
-    admin = new Pool({ connectionString: url, max: 1 });
+    admin = quietPool(url);
     await admin.query(`CREATE DATABASE ${database}`);
     env.DATABASE_URL = Object.assign(new URL(url), { pathname: database }).href;
-    pool = new Pool({ connectionString: env.DATABASE_URL });
+    pool = quietPool(env.DATABASE_URL, 10);
     await pool.query(LEDGERS.Postgres);
   }
   if (isHere.MariaDB) {

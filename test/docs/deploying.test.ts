@@ -4,12 +4,13 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { fixtures } from 'payment-webhooks/testing';
-import { Pool } from 'pg';
+import type { Pool } from 'pg';
 import { delivery } from '../setup/delivery.js';
 import { send } from '../setup/endpoint.js';
 import { fileIn } from '../setup/markdown.js';
 import { needing } from '../setup/platform.js';
 import { freePort } from '../setup/ports.js';
+import { quietPool } from '../setup/quiet-pool.js';
 import { openSocket, wire } from '../setup/raw-socket.js';
 import { ROOT, type Running, startUntil } from '../setup/shell.js';
 
@@ -77,7 +78,7 @@ test('the program takes deliveries, and when it is told to stop it answers all o
 
 needing('postgres').describe('the receiver of the page, on a Postgres', () => {
   const database = `deploying_${process.pid}`;
-  const admin = new Pool({ connectionString: process.env.TEST_POSTGRES_URL });
+  const admin = quietPool(process.env.TEST_POSTGRES_URL ?? '');
   const url = Object.assign(new URL(process.env.TEST_POSTGRES_URL ?? 'postgres://none'), {
     pathname: database,
   });
@@ -85,7 +86,7 @@ needing('postgres').describe('the receiver of the page, on a Postgres', () => {
 
   beforeAll(async () => {
     await admin.query(`CREATE DATABASE ${database}`);
-    pool = new Pool({ connectionString: url.href });
+    pool = quietPool(url.href);
     await pool.query('CREATE TABLE orders (id text PRIMARY KEY, paid boolean NOT NULL)');
   });
 
