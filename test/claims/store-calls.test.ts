@@ -6,7 +6,7 @@ import { StoreCalls } from '../../src/claims/store-calls.js';
 import { captureLog } from '../setup/captured-log.js';
 import { delivery } from '../setup/delivery.js';
 import { startEndpoint } from '../setup/endpoint.js';
-import { answers, type Fault, faultyStore, rejects, times } from '../setup/faulty-store.js';
+import { answers, type Fault, faultyStore, hangs, rejects, times } from '../setup/faulty-store.js';
 import { gate, until } from '../setup/waiting.js';
 
 const processed = { status: 200, body: { outcome: 'processed' } };
@@ -224,9 +224,10 @@ function callsOf(store: IdempotencyStore<object>, storeTimeout = 1_000) {
   const rules = { lease: 1_000, maxHandlerTime: 60_000, storeTimeout };
   const calls = new StoreCalls(store, { log: log.logger, abort: () => {} }, rules);
   const granted = async () => (await calls.claim('evt_1', 'f')) as GrantedClaim;
-  return { calls, granted, logged: () => log.lines.map(({ msg }) => msg) };
+  return { calls, granted, log, logged: () => log.lines.map(({ msg }) => msg) };
 }
 const VALID = { expired: false };
+const REFUSED = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
 
 test('a store that answers at once arms no timer', async () => {
   const timers = jest.spyOn(globalThis, 'setTimeout');
@@ -334,4 +335,38 @@ describe('a lock', () => {
     await calls.unlock((await calls.lock('order-1')) as Lock);
     expect(logged().slice(1)).toEqual(['lock not released, so its lease will lapse: It threw.']);
   });
+});
+
+describe('an answer that comes after the deadline', () => {
+  const late = (answer: unknown) => async () => {
+    await pause(40);
+    return answer;
+  };
+  // An error here would be an unhandled rejection, which fails the test.
+  const answered = () => pause(60);
+
+  test.each([undefined, {}, null])('is no lock to give back if it is %p', async (answer) => {
+    const { calls, logged } = callsOf(faultyStore({ lock: late(answer) }), 20);
+    expect(await calls.lock('order-1')).toMatchObject({ message: 'No answer within 20 ms.' });
+    await answered();
+    expect(logged()).toEqual(['the store did not answer: No answer within 20 ms.']);
+  });
+
+  test('to a release changes nothing', async () => {
+    const { calls, granted, logged } = callsOf(faultyStore({ release: late(false) }), 20);
+    expect(await calls.release(await granted(), [])).toBe(true);
+    await answered();
+    expect(logged()).toEqual(['claim not released, so its lease will lapse: No answer within 20 ms.']);
+  });
+});
+
+test.each<[string, Fault, object | undefined]>([
+  ['the code of what the store threw', () => Promise.reject(REFUSED), { code: 'ECONNREFUSED' }],
+  ['no code where there was none', rejects, {}],
+  ['no error where nothing was thrown', hangs, undefined],
+])('the log has %s', async (_what, fault, error) => {
+  const { calls, log } = callsOf(faultyStore({ lock: fault }), 20);
+  await calls.lock('order-1');
+  const thrown = error && { type: 'Error', at: expect.any(Array), ...error };
+  expect(log.lines.map((line) => line.error)).toEqual([thrown]);
 });
