@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 
 /** The tests of each file that is mutated. */
 export const MUTATED = {
+  'src/claims/claim-answer.ts': ['claims/store-calls', 'receiver/process-event', 'handlers/serial-locks'],
   'src/claims/fingerprint.ts': ['claims/fingerprint', 'dead-letters/replay', 'receiver/process-event'],
   'src/handlers/handler-context.ts': [
     'handlers/handler-run',
@@ -35,6 +36,13 @@ export const MUTATED = {
     'claims/lease',
     'receiver/process-event',
     'handlers/serial-locks',
+  ],
+  'src/claims/timed-calls.ts': [
+    'claims/store-calls',
+    'receiver/process-event',
+    'dead-letters/keeping',
+    'observer',
+    'hints',
   ],
   'src/stores/memory.ts': ['stores/memory'],
   'src/receiver/capture-body.ts': [
