@@ -228,6 +228,7 @@ function callsOf(store: IdempotencyStore<object>, storeTimeout = 1_000) {
 }
 const VALID = { expired: false };
 const REFUSED = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+const NO_TABLE = new Error('secret', { cause: Object.assign(new Error('secret'), { code: '42P01' }) });
 
 test('a store that answers at once arms no timer', async () => {
   const timers = jest.spyOn(globalThis, 'setTimeout');
@@ -237,6 +238,16 @@ test('a store that answers at once arms no timer', async () => {
   expect(timers).not.toHaveBeenCalled();
   timers.mockRestore();
 });
+
+test.each([Number.NaN, Number.POSITIVE_INFINITY, '7', null])(
+  'a wait of %p is unknown',
+  async (retryAfterMs) => {
+    const { calls } = callsOf(
+      faultyStore({ claim: answers({ value: { status: 'in_progress', retryAfterMs } }) }),
+    );
+    expect(await calls.claim('evt_1', 'f')).toEqual({ status: 'in_progress', retryAfterMs: undefined });
+  },
+);
 
 describe('whether another delivery has completed the event', () => {
   test('is only read, because a claim could take the event from its owner', async () => {
@@ -348,6 +359,7 @@ test('an answer to a release that comes after the deadline changes nothing', asy
 
 test.each<[string, Fault, object | undefined]>([
   ['the code of what the store threw', () => Promise.reject(REFUSED), { code: 'ECONNREFUSED' }],
+  ['the code of a driver, whose error a client wrapped', () => Promise.reject(NO_TABLE), { code: '42P01' }],
   ['no code where there was none', rejects, {}],
   ['no error where nothing was thrown', hangs, undefined],
 ])('the log has %s', async (_what, fault, error) => {
@@ -355,4 +367,27 @@ test.each<[string, Fault, object | undefined]>([
   await calls.lock('order-1');
   const thrown = error && { type: 'Error', at: expect.any(Array), ...error };
   expect(log.lines.map((line) => line.error)).toEqual([thrown]);
+});
+
+test('the cure of a failure names the store', async () => {
+  const { calls, logged } = callsOf(faultyStore({ lock: () => Promise.reject(NO_TABLE) }));
+  await calls.lock('order-1');
+  expect(logged()).toEqual([
+    'the store did not answer: It threw 42P01. The table does not exist: call store.migrate().',
+  ]);
+});
+
+test('waits are summed up, and less than a millisecond is none', async () => {
+  let now = 0;
+  const clock = jest.spyOn(performance, 'now').mockImplementation(() => now);
+  const { calls } = callsOf(memoryStore());
+  const sums: unknown[] = [];
+  for (const took of [0.75, 1, 2.5]) {
+    await calls.call(() => {
+      now += took;
+    });
+    sums.push(calls.ms);
+  }
+  clock.mockRestore();
+  expect(sums).toEqual([0, 1, 3.5]);
 });

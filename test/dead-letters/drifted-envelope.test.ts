@@ -91,6 +91,7 @@ describe('the sandbox', () => {
     ['only', { ...paid, payload: [] }, KEY, 'ignored'],
     ['only', { ...paid, sandbox: true, payload: [] }, KEY, 'kept'],
     ['only', withoutMode, KEY, 'kept'],
+    ['accept', { ...paid, sandbox: true, payload: [] }, KEY, 'kept'],
   ])('with sandbox: %s, only what may be wanted is kept', async (sandbox, body, key, outcome) => {
     const { hooks, post } = await start({ privateKey, sandbox });
     expect(await post(delivery(body, key))).toMatchObject({ status: 200, body: { outcome } });

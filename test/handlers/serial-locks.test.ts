@@ -509,6 +509,7 @@ test.each<[string, Fault, string]>([
   ['answers null', answers({ value: null }), LACKING],
   ['answers a claim of the answer to claim()', answers({ value: { status: 'claimed' } }), LACKING],
   ['answers a lock that cannot be released', answers({ value: { renew: () => true } }), LACKING],
+  ['answers a lock that cannot be renewed', answers({ value: { release: () => true } }), LACKING],
   ['answers what throws when it is read', answers({ value: unreadable }), 'Its answer to lock() threw'],
 ])('a store that %s for a lock: 503, and no handler runs', async (_, lock, why) => {
   const work = jest.fn();

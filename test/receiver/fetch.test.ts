@@ -196,9 +196,12 @@ describe('a body that arrives in a stream', () => {
     await until(() => asked.includes('cancel'));
   });
 
-  test('is refused when it is shorter than its Content-Length', async () => {
+  test.each([
+    ['shorter than its Content-Length', body.length + 1],
+    ['not empty, as its Content-Length says', 0],
+  ])('is refused when it is %s', async (_, length) => {
     const { fetch } = start();
-    const headers = { ...delivery(body).headers, 'content-length': `${body.length + 1}` };
+    const headers = { ...delivery(body).headers, 'content-length': `${length}` };
     const { request } = streamed([new Uint8Array(body)], 'closes', { headers });
     expect(await codeOf(await fetch(request))).toEqual([400, 'BODY_MALFORMED']);
   });

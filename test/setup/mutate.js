@@ -6,6 +6,8 @@ import { readFileSync } from 'node:fs';
 /** The tests of each file that is mutated. */
 export const MUTATED = {
   'src/claims/claim-answer.ts': ['claims/store-calls', 'receiver/process-event', 'handlers/serial-locks'],
+  'src/claims/deadline.ts': ['claims/probe', 'handlers/handler-run', 'options/cached-keys'],
+  'src/claims/describe-thrown.ts': ['claims/describe-thrown'],
   'src/claims/fingerprint.ts': ['claims/fingerprint', 'dead-letters/replay', 'receiver/process-event'],
   'src/handlers/handler-context.ts': [
     'handlers/handler-run',
@@ -25,6 +27,9 @@ export const MUTATED = {
     'queues/any-queue',
   ],
   'src/claims/lease.ts': ['claims/lease', 'receiver/process-event'],
+  'src/claims/lock-of-claim.ts': ['claims/store-calls', 'handlers/serial-locks'],
+  'src/claims/probe.ts': ['claims/probe'],
+  'src/claims/token.ts': ['claims/token'],
   'src/signature.ts': [
     'signature',
     'construct-event',

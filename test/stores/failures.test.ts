@@ -1,13 +1,12 @@
 // What the log says when a database refuses a store: the code, and what to do about it.
 import { randomBytes } from 'node:crypto';
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { type IdempotencyStore, StoreError } from 'payment-webhooks';
+import type { IdempotencyStore } from 'payment-webhooks';
 import { postgresDeadLetters, postgresStore } from 'payment-webhooks/stores/postgres';
 import { redisStore } from 'payment-webhooks/stores/redis';
 import { sqlStore } from 'payment-webhooks/stores/sql';
 import { Pool } from 'pg';
-import { describeThrown } from '../../src/claims/describe-thrown.js';
 import { startEndpoint } from '../setup/endpoint.js';
 import { ownMariadb, withMariadb } from '../setup/own-mariadb.js';
 import { needing } from '../setup/platform.js';
@@ -37,7 +36,6 @@ function poolOf(change: Partial<Pick<URL, 'pathname' | 'username' | 'port'>> = {
 
 const NO_TABLE = 'The table does not exist: call store.migrate().';
 const NO_DATABASE = 'The database does not exist: create it, or correct its name.';
-const NO_MYSQL_TABLE = 'ER_NO_SUCH_TABLE';
 const WRONG_TYPE = 'It threw WRONGTYPE. Something else uses its keys: give redisStore() another prefix.';
 const NO_ROLE =
   'The role does not exist, or its password is wrong: correct the user and password of the connection.';
@@ -102,36 +100,5 @@ withMariadb('a MariaDB', () => {
     const [line] = await linesOf(store);
     const msg = `the store did not answer: It threw ${code}. ${cure}`;
     expect(line).toMatchObject({ msg, error: { code } });
-  });
-});
-
-describe('what a store threw', () => {
-  const coded = (code: string, meta?: object) => Object.assign(new Error('secret'), { code, meta });
-  const byAnOrm = new Error('secret', { cause: coded('42P01') });
-  const REDIS_6 =
-    'ERR Error running script (call to f_0): @user_script:1: WRONGTYPE Operation against secret';
-
-  test.each<[string, unknown, string | undefined, string]>([
-    ['an error without a code', new Error('secret'), undefined, 'It threw.'],
-    ['nothing', undefined, undefined, 'It threw.'],
-    ['an unknown code', coded('23514'), '23514', 'It threw 23514.'],
-    ['text in place of a code', coded('jane@example.com'), undefined, 'It threw.'],
-    ['no table in MySQL', coded(NO_MYSQL_TABLE), NO_MYSQL_TABLE, `It threw ${NO_MYSQL_TABLE}. ${NO_TABLE}`],
-    ['what an ORM wraps', byAnOrm, '42P01', `It threw 42P01. ${NO_TABLE}`],
-    ['the meta of Prisma', coded('P2010', { code: '42P01' }), '42P01', `It threw 42P01. ${NO_TABLE}`],
-    ['a Redis before 7', new Error(REDIS_6), 'WRONGTYPE', WRONG_TYPE],
-    ['an error of this package', new StoreError('The store is full.'), undefined, 'The store is full.'],
-    ['a word that is no code', new Error('SECRET is out'), undefined, 'It threw.'],
-  ])('is told by its code alone: %s', (_, cause, code, message) => {
-    expect(describeThrown(cause, 'store')).toEqual({ code, message });
-  });
-
-  test('is told when its getters throw', () => {
-    const cause = Object.defineProperty(new Error(), 'code', {
-      get: () => {
-        throw new Error('getter');
-      },
-    });
-    expect(describeThrown(cause, 'store')).toEqual({ code: undefined, message: 'It threw.' });
   });
 });

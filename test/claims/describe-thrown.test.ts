@@ -1,0 +1,106 @@
+import { expect, test } from '@jest/globals';
+import { StoreError } from 'payment-webhooks';
+import { describeThrown } from '../../src/claims/describe-thrown.js';
+
+const coded = (code: string, more?: object) => Object.assign(new Error('secret'), { code, ...more });
+const wrapped = (depth: number): unknown =>
+  depth === 0 ? coded('42P01') : new Error('secret', { cause: wrapped(depth - 1) });
+
+const NO_TABLE = 'The table does not exist: call store.migrate().';
+const NO_DATABASE = 'The database does not exist: create it, or correct its name.';
+const NO_ROLE =
+  'The role does not exist, or its password is wrong: correct the user and password of the connection.';
+const NOT_GRANTED = 'The role may not use the table: grant it SELECT, INSERT, UPDATE and DELETE.';
+const FULL = 'The server has no connection left: use smaller pools, or raise its limit.';
+const REFUSED = 'Redis refuses the user or password: correct those of the client.';
+
+test.each([
+  ['42P01', NO_TABLE],
+  ['ER_NO_SUCH_TABLE', NO_TABLE],
+  ['3D000', NO_DATABASE],
+  ['ER_BAD_DB_ERROR', NO_DATABASE],
+  ['28000', NO_ROLE],
+  ['28P01', NO_ROLE],
+  ['ER_ACCESS_DENIED_ERROR', NO_ROLE],
+  ['42501', NOT_GRANTED],
+  ['ER_TABLEACCESS_DENIED_ERROR', NOT_GRANTED],
+  ['ER_DBACCESS_DENIED_ERROR', NOT_GRANTED],
+  ['53300', FULL],
+  ['ER_CON_COUNT_ERROR', FULL],
+  ['ECONNREFUSED', 'Nothing listens there: start the server, or correct host and port.'],
+  ['ENOTFOUND', 'Its host name does not resolve: correct it.'],
+])('a store that threw %s is described with its cure', (code, cure) => {
+  expect(describeThrown(coded(code), 'store')).toEqual({ code, message: `It threw ${code}. ${cure}` });
+});
+
+test('the table of dead letters has its own migrate()', () => {
+  const { message } = describeThrown(coded('42P01'), 'deadLetters');
+  expect(message).toBe('It threw 42P01. The table does not exist: call deadLetters.migrate().');
+});
+
+test.each([
+  ['WRONGTYPE', 'Something else uses its keys: give redisStore() another prefix.'],
+  ['NOAUTH', REFUSED],
+  ['WRONGPASS', REFUSED],
+  ['NOPERM', 'The Redis user may not run scripts on these keys: change its ACL.'],
+  ['READONLY', 'This Redis is a replica: connect to the primary.'],
+  ['OOM', 'Redis has no memory left: raise maxmemory.'],
+])('a Redis that replied %s is described with its cure', (code, cure) => {
+  const described = { code, message: `It threw ${code}. ${cure}` };
+  for (const reply of [
+    `${code} secret`,
+    `-${code} secret`,
+    `ERR Error running script (call to f_0): @user_script:1: ${code} secret`,
+    `ERR Error running script (call to f_0): @user_script: 12: -${code} secret`,
+  ])
+    expect(describeThrown(new Error(reply), 'store')).toEqual(described);
+});
+
+test.each<[string, unknown, string]>([
+  ['a code without a cure', coded('23514'), '23514'],
+  ['a code of Redis without a cure', new Error('LOADING secret'), 'LOADING'],
+  ['the code of Prisma where its meta has none', coded('P2024', { meta: { code: 7 } }), 'P2024'],
+  ['a short code of the system', coded('EIO'), 'EIO'],
+])('%s is named', (_what, cause, code) => {
+  expect(describeThrown(cause, 'store')).toEqual({ code, message: `It threw ${code}.` });
+});
+
+test.each<[string, unknown]>([
+  ['the cause of an error', wrapped(1)],
+  ['the third cause', wrapped(3)],
+  ['the meta of Prisma', coded('P2010', { meta: { code: '42P01' } })],
+  ['the cause of a client with a code of its own', coded('P2010', { cause: coded('42P01') })],
+])('the innermost code counts: in %s', (_what, cause) => {
+  expect(describeThrown(cause, 'store')).toEqual({ code: '42P01', message: `It threw 42P01. ${NO_TABLE}` });
+});
+
+test.each<[string, unknown]>([
+  ['an error without a code', new Error('secret')],
+  ['nothing', undefined],
+  ['null', null],
+  ['text', '42P01'],
+  ['text in place of a code', coded('jane@example.com')],
+  ['text that contains a code', coded('secret 42P01')],
+  ['text that begins with a code', coded('42P01 secret')],
+  ['a number in place of a code', Object.assign(new Error(), { code: 42501 })],
+  ['a word that is no code', new Error('SECRET is out')],
+  ['a word that begins like a code', new Error('OOMPH')],
+  ['a reply that is quoted later', new Error('secret WRONGTYPE')],
+  ['a code too deep inside', wrapped(4)],
+  ['a message that is no text', Object.assign(new Error(), { message: 7 })],
+  [
+    'a getter that throws',
+    Object.defineProperty(new Error(), 'code', {
+      get: () => {
+        throw new Error('secret');
+      },
+    }),
+  ],
+])('nothing is told of %s', (_what, cause) => {
+  expect(describeThrown(cause, 'store')).toEqual({ code: undefined, message: 'It threw.' });
+});
+
+test('an error of this package is quoted', () => {
+  const { code, message } = describeThrown(new StoreError('The store is full.'), 'store');
+  expect([code, message]).toEqual([undefined, 'The store is full.']);
+});
