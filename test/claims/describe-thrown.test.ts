@@ -6,6 +6,9 @@ const coded = (code: string, more?: object) => Object.assign(new Error('secret')
 const wrapped = (depth: number): unknown =>
   depth === 0 ? coded('42P01') : new Error('secret', { cause: wrapped(depth - 1) });
 
+const cyclic = coded('42P01');
+Object.assign(cyclic, { meta: cyclic, cause: cyclic });
+
 const NO_TABLE = 'The table does not exist: call store.migrate().';
 const NO_DATABASE = 'The database does not exist: create it, or correct its name.';
 const NO_ROLE =
@@ -60,7 +63,9 @@ test.each<[string, unknown, string]>([
   ['a code without a cure', coded('23514'), '23514'],
   ['a code of Redis without a cure', new Error('LOADING secret'), 'LOADING'],
   ['the code of Prisma where its meta has none', coded('P2024', { meta: { code: 7 } }), 'P2024'],
+  ['the code of an error whose meta has only text', coded('P2024', { meta: { message: 'secret' } }), 'P2024'],
   ['a short code of the system', coded('EIO'), 'EIO'],
+  ['a reply of Redis beside what is no code', coded('secret', { message: 'LOADING secret' }), 'LOADING'],
 ])('%s is named', (_what, cause, code) => {
   expect(describeThrown(cause, 'store')).toEqual({ code, message: `It threw ${code}.` });
 });
@@ -68,6 +73,7 @@ test.each<[string, unknown, string]>([
 test.each<[string, unknown]>([
   ['the cause of an error', wrapped(1)],
   ['the third cause', wrapped(3)],
+  ['an error that is its own cause', cyclic],
   ['the meta of Prisma', coded('P2010', { meta: { code: '42P01' } })],
   ['the cause of a client with a code of its own', coded('P2010', { cause: coded('42P01') })],
 ])('the innermost code counts: in %s', (_what, cause) => {

@@ -1,4 +1,4 @@
-import { describe, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Probe } from '../../src/claims/probe.js';
 import { gate, until } from '../setup/waiting.js';
 
@@ -57,4 +57,56 @@ describe('a probe', () => {
     // A thousand of them would wait for 200 seconds.
     expect(performance.now() - startedAt).toBeLessThan(20_000);
   });
+});
+
+describe('by a clock that the test sets, a probe', () => {
+  beforeEach(() => {
+    jest.useFakeTimers();
+    // Differences count, and not what the clock shows.
+    jest.advanceTimersByTime(1_000_000);
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  test('asks again as soon as the answer is as old as the cache allows, and leaves no timer behind', async () => {
+    const ask = jest.fn(async () => 'here');
+    const probe = new Probe(ask, { timeout: LONG, cache: 10 });
+    await probe.read();
+    expect(jest.getTimerCount()).toBe(0);
+    jest.advanceTimersByTime(9);
+    await probe.read();
+    expect(ask).toHaveBeenCalledTimes(1);
+    jest.advanceTimersByTime(1);
+    await probe.read();
+    expect(ask).toHaveBeenCalledTimes(2);
+  });
+
+  test.each([
+    [1_000, 30_000],
+    [40_000, 40_000],
+  ])(
+    'with a timeout of %i ms asks again after %i ms, and an answer to the first call is too late',
+    async (timeout, patience) => {
+      const answers = [gate<string>(), gate<string>()];
+      const ask = jest.fn(() => answers[ask.mock.calls.length - 1]?.opened as Promise<string>);
+      const probe = new Probe(ask, { timeout, cache: 0 });
+      const first = probe.read();
+      await jest.advanceTimersByTimeAsync(patience - 1);
+      const second = probe.read();
+      expect(ask).toHaveBeenCalledTimes(1);
+      await jest.advanceTimersByTimeAsync(1);
+      const third = probe.read();
+      expect(ask).toHaveBeenCalledTimes(2);
+      answers[0]?.open('late');
+      await jest.advanceTimersByTimeAsync(0);
+      const fourth = probe.read();
+      expect(ask).toHaveBeenCalledTimes(2);
+      answers[1]?.open('here');
+      await jest.advanceTimersByTimeAsync(0);
+      expect(await first).toBeUndefined();
+      expect(await second).toBe('late');
+      expect(await Promise.all([third, fourth])).toEqual(['here', 'here']);
+    },
+  );
 });

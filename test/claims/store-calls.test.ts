@@ -329,9 +329,12 @@ describe('a completion that the store reports after the deadline', () => {
 describe('a lock', () => {
   test('is a claim where the store has no locks', async () => {
     const memory = memoryStore();
-    const { calls, logged } = callsOf({ claim: (...request) => memory.claim(...request) });
+    const claim = jest.fn<IdempotencyStore['claim']>((...request) => memory.claim(...request));
+    const { calls, logged } = callsOf({ claim });
     const lock = (await calls.lock('order-1')) as Lock;
-    expect(lock).toEqual(expect.any(Object));
+    // Processes of versions without locks claim with this fingerprint.
+    expect(claim).toHaveBeenCalledWith('order-1', { leaseMs: 1_000, fingerprint: 'serial' });
+    expect(await calls.renew(lock)).toBe(true);
     expect(await calls.lock('order-1')).toBeUndefined();
     await calls.unlock(lock);
     expect(await calls.lock('order-1')).toEqual(expect.any(Object));
