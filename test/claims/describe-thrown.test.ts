@@ -32,7 +32,7 @@ test.each([
   ['ER_CON_COUNT_ERROR', FULL],
   ['ECONNREFUSED', 'Nothing listens there: start the server, or correct host and port.'],
   ['ENOTFOUND', 'Its host name does not resolve: correct it.'],
-])('a store that threw %s is described with its cure', (code, cure) => {
+])('a store that threw %s is described with what to do', (code, cure) => {
   expect(describeThrown(coded(code), 'store')).toEqual({ code, message: `It threw ${code}. ${cure}` });
 });
 
@@ -48,7 +48,7 @@ test.each([
   ['NOPERM', 'The Redis user may not run scripts on these keys: change its ACL.'],
   ['READONLY', 'This Redis is a replica: connect to the primary.'],
   ['OOM', 'Redis has no memory left: raise maxmemory.'],
-])('a Redis that replied %s is described with its cure', (code, cure) => {
+])('a Redis that replied %s is described with what to do', (code, cure) => {
   const described = { code, message: `It threw ${code}. ${cure}` };
   for (const reply of [
     `${code} secret`,

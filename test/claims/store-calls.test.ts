@@ -372,7 +372,7 @@ test.each<[string, Fault, object | undefined]>([
   expect(log.lines.map((line) => line.error)).toEqual([thrown]);
 });
 
-test('the cure of a failure names the store', async () => {
+test('what the log says to do names the store', async () => {
   const { calls, logged } = callsOf(faultyStore({ lock: () => Promise.reject(NO_TABLE) }));
   await calls.lock('order-1');
   expect(logged()).toEqual([
@@ -380,7 +380,7 @@ test('the cure of a failure names the store', async () => {
   ]);
 });
 
-test('waits are summed up, and less than a millisecond is none', async () => {
+test('waits are summed up, and less than a millisecond counts as zero', async () => {
   let now = 0;
   const clock = jest.spyOn(performance, 'now').mockImplementation(() => now);
   const { calls } = callsOf(memoryStore());
