@@ -121,6 +121,28 @@ withRedis('the Redis store', () => {
     expect(await io.keys(`${prefix}ttl:*`)).toEqual([`${prefix}ttl:key`]);
   });
 
+  test('renews, releases and completes claims in a full Redis, so that no handler that succeeded runs again', async () => {
+    const server = await startRedis();
+    const full = new Redis(server.url);
+    try {
+      const store = open((...args) => full.call(...args));
+      const [released, completed] = [
+        granted(await store.claim('released', bytes)),
+        granted(await store.claim('completed', bytes)),
+      ];
+      await full.config('SET', 'maxmemory', '1mb');
+      await expect(store.claim('new', bytes)).rejects.toThrow('OOM');
+      expect([await released.renew(60_000), await released.release(['mail'])]).toEqual([true, true]);
+      expect(await completed.complete()).toBe(true);
+      await full.config('SET', 'maxmemory', '0');
+      expect(granted(await store.claim('released', bytes)).finished).toEqual(['mail']);
+      expect((await store.claim('completed', bytes)).status).toBe('completed');
+    } finally {
+      full.disconnect();
+      await server.stop();
+    }
+  });
+
   test('keeps what is remembered of a completed event small and legible', async () => {
     await granted(await open().claim('legible', bytes)).complete();
     expect(await io.hgetall(`${prefix}legible`)).toEqual({
