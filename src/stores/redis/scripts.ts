@@ -18,6 +18,8 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)`;
 // Each script touches only KEYS[1], as a cluster requires, and leaves it with a time to live.
 // The field `lease` holds the millisecond at which the lease ends, or 'released', or 'completed'.
 // A client that loses the connection sends its command again, so the same token may claim again.
+// What renews or ends a claim starts with PEXPIRE: a full Redis refuses a script whose first write is HSET, and what has
+// succeeded would run again.
 export const CLAIM = new Script(`
 local key, token, lease, ttl, fingerprint = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local ends = redis.call('HGET', key, 'lease')
@@ -40,8 +42,8 @@ export const RENEW = new Script(`${REDIS_TIME}
 local key, token, lease, ttl = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 local entry = redis.call('HMGET', key, 'token', 'lease')
 if entry[1] ~= token or entry[2] == 'completed' then return 0 end
-redis.call('HSET', key, 'lease', now + lease)
 redis.call('PEXPIRE', key, ttl)
+redis.call('HSET', key, 'lease', now + lease)
 return 1`);
 
 // The token stays, so that an owner who lost the reply can call again.
@@ -49,18 +51,18 @@ export const COMPLETE = new Script(`
 local key, token, ttl = KEYS[1], ARGV[1], ARGV[2]
 local entry = redis.call('HMGET', key, 'token', 'finished')
 if entry[1] ~= token then return 0 end
+redis.call('PEXPIRE', key, ttl)
 redis.call('HSET', key, 'lease', 'completed')
 if entry[2] then redis.call('HDEL', key, 'finished') end
-redis.call('PEXPIRE', key, ttl)
 return 1`);
 
 export const RELEASE = new Script(`
 local key, token, ttl, finished = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 local entry = redis.call('HMGET', key, 'token', 'lease')
 if entry[1] ~= token or entry[2] == 'completed' then return 0 end
+redis.call('PEXPIRE', key, ttl)
 redis.call('HSET', key, 'lease', 'released', 'finished', finished)
 redis.call('HDEL', key, 'token')
-redis.call('PEXPIRE', key, ttl)
 return 1`);
 
 /** The fingerprint of an event that is completed. */
