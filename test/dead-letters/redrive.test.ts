@@ -195,6 +195,21 @@ describe('a letter that failed', () => {
     await until(() => runs.length === 7);
   });
 
+  test('is retried although an older one can never be read, as after damage to its row', async () => {
+    const deadLetters = memoryDeadLetters();
+    const read = deadLetters.read.bind(deadLetters);
+    let isDown = true;
+    const { hooks, runs, receive, left } = start(() => isDown && down(), { deadLetters });
+    await receive();
+    const [damaged] = await lettersOf(hooks);
+    deadLetters.read = async (id, scope) => (id === damaged?.id ? down() : read(id, scope));
+    await receive();
+    isDown = false;
+    await until(async () => (await left()) === 1);
+    expect(runs).toHaveLength(3);
+    expect(await lettersOf(hooks)).toEqual([damaged]);
+  });
+
   test('keeps the tries that it has left while the app is stopped', async () => {
     const [deadLetters, store] = [memoryDeadLetters(), memoryStore()];
     const before = start(down, { deadLetters, store });
