@@ -115,7 +115,8 @@ export class Redrive {
   async #retry(letter: DeadLetter, replayer: LetterReplayer): Promise<ReplayedLetter> {
     const locks = claimCalls(this.#c, this.#calls);
     const key = `${this.#c.namespace}:redrive:${digestOf(Buffer.from(letter.id))}`;
-    const replayed = await withLock(locks, key, () => replayer.replay(letter));
+    // If the letter cannot be read, that is logged already. It stays due, and those behind it do not wait for it.
+    const replayed = await withLock(locks, key, () => replayer.replay(letter)).catch(() => undefined);
     return !replayed || replayed instanceof StoreFailure ? IN_PROGRESS : replayed;
   }
 
