@@ -168,6 +168,16 @@ describe('a letter that failed', () => {
     expect(runs.length).toBeLessThan(9);
   });
 
+  test('whose handler asks to wait until a time that has passed is not retried all the time', async () => {
+    const { runs, receive } = start(() => Promise.reject(new RetryAfterError(new Date(0))), {
+      redrive: { delays: ['1h'], every: '100ms' },
+    });
+    await receive();
+    await pause(550);
+    expect(runs.length).toBeGreaterThan(2);
+    expect(runs.length).toBeLessThan(9);
+  });
+
   test('is retried although the service has retried it more often than there are delays', async () => {
     let isDown = true;
     const { receive, runs, left } = start(() => isDown && down());
