@@ -19,6 +19,8 @@ interface Seen {
   readonly used: number;
 }
 
+/** Between two looks: handlers may ask to wait until a time that has passed. The service is told to wait as long. */
+const MIN_PAUSE_MS = 1_000;
 const LAST = 'a dead letter was retried for the last time and stays: fix what made it fail, and replay it';
 const NOT_DUE: ReplayedLetter = { end: 'ignored', issues: [] };
 const IN_PROGRESS: ReplayedLetter = { end: 'inProgress', issues: [] };
@@ -70,7 +72,7 @@ export class Redrive {
       // The failed call of the store is logged already. What is known of letters that were not listed still holds.
       this.#seen = new Map([...this.#seen, ...this.#waiting]);
     }
-    return Math.min(Math.max(this.#nextAt - Date.now(), 1), every);
+    return Math.min(Math.max(this.#nextAt - Date.now(), MIN_PAUSE_MS), every);
   }
 
   async #retryIfDue(letter: DeadLetter, replayer: LetterReplayer): Promise<ReplayedLetter> {
