@@ -265,12 +265,113 @@ const overPostgresJs = (by: Tag): Outliving => ({
   nest: (work) => by.savepoint((nested) => work(overPostgresJs(nested))),
 });
 
+/** Sends a statement only when the one before it is answered. */
+class KyselyTransaction {
+  readonly #client: PoolClient;
+  #running: Promise<unknown> | undefined;
+
+  constructor(client: PoolClient) {
+    this.#client = client;
+  }
+
+  async executeQuery({ sql, parameters }: { sql: string; parameters: unknown[] }) {
+    while (this.#running) await this.#running.catch(() => {});
+    const running = this.#client.query(sql, parameters).finally(() => {
+      this.#running = undefined;
+    });
+    this.#running = running;
+    return running;
+  }
+}
+
+const overKysely = (by: KyselyTransaction): Outliving => ({
+  run: async (sql, parameters) => by.executeQuery({ sql, parameters }),
+  nest: (work) => work(overKysely(by)),
+});
+
+class TypeormManager {
+  readonly queryRunner: { readonly client: PoolClient };
+
+  constructor(client: PoolClient) {
+    this.queryRunner = { client };
+  }
+
+  async query(sql: string, values: unknown[]) {
+    return (await this.queryRunner.client.query(sql, values)).rows;
+  }
+
+  transaction(work: (nested: TypeormManager) => Promise<void>): Promise<void> {
+    return work(this);
+  }
+}
+
+const overTypeorm = (by: TypeormManager): Outliving => ({
+  run: async (sql, values) => ({ rows: await by.query(sql, values) }),
+  nest: (work) => by.transaction((nested) => work(overTypeorm(nested))),
+});
+
+needing('postgres').describe(
+  'a client that sends a statement only when the one before it is answered',
+  () => {
+    const world = ownWorld(() => postgresWorld('sqlStore'));
+
+    /** Writes one payment many times at once, after a statement that may fail. */
+    async function writing(first: string) {
+      const { pool, key } = world.open();
+      const right = overPg(pool);
+      const store = sqlStore<object, KyselyTransaction>({
+        ...{ dialect: 'postgres', client: pool, table: world.table },
+        query: async (by, sql, parameters) =>
+          (by instanceof KyselyTransaction
+            ? await by.executeQuery({ sql, parameters })
+            : await pool.query(sql, parameters)
+          ).rows,
+        transaction: (work) => right.transaction((client) => work(new KyselyTransaction(client))),
+      });
+      const claim = granted(await store.claim(key, request));
+      const { transaction } = claim.context;
+      const insert = `INSERT INTO ${world.ledger} (event) VALUES ($1)`;
+      const statements = [
+        transaction.executeQuery({ sql: first, parameters: [] }),
+        ...Array.from({ length: 5 }, () => transaction.executeQuery({ sql: insert, parameters: [key] })),
+      ];
+      const settled = Promise.allSettled(statements);
+      return {
+        key,
+        claim,
+        settled,
+        failing: Promise.all(statements),
+        idle: () => pool.totalCount === pool.idleCount,
+      };
+    }
+
+    test('writes nothing once a handler has failed at the first of several statements', async () => {
+      const { key, claim, settled, failing, idle } = await writing('SELECT 1 / 0');
+      await expect(failing).rejects.toThrow('division by zero');
+      expect(await claim.release([])).toBe(true);
+      await settled;
+      await until(idle);
+      expect(await world.paid(key)).toBe(0);
+    });
+
+    test('writes nothing when the handler fails while a statement runs', async () => {
+      const { key, claim, settled, idle } = await writing(world.sleep(0.1));
+      expect(await claim.release([])).toBe(true);
+      await settled;
+      await until(idle);
+      expect(await world.paid(key)).toBe(0);
+    });
+  },
+);
+
 needing('postgres').describe('a transaction that still runs statements once it has ended', () => {
   const world = ownWorld(() => postgresWorld('sqlStore'));
 
   test.each<[string, (client: PoolClient) => object, (transaction: never) => Outliving]>([
     ['Drizzle', (client) => new DrizzleTransaction(client), overDrizzle],
     ['Postgres.js', postgresJsTransaction, overPostgresJs],
+    ['Kysely', (client) => new KyselyTransaction(client), overKysely],
+    ['TypeORM, before its rollback is answered', (client) => new TypeormManager(client), overTypeorm],
   ])(
     'writes nothing after the lease, neither by itself nor with another event: %s',
     async (_, begin, over) => {
