@@ -136,6 +136,8 @@ function kindOf(answer: unknown): string {
 /** How `transaction()` itself ended. */
 type Outcome = { readonly resolved: true } | { readonly resolved: false; readonly error: unknown };
 
+/** Properties of connections, and of the transactions of Kysely and TypeORM. */
+const OUTLIVING = ['release', 'executeQuery', 'queryRunner'] as const;
 /** A static property of every class of Drizzle. */
 const DRIZZLE = Symbol.for('drizzle:entityKind');
 
@@ -170,13 +172,14 @@ class HeldTransaction implements Session {
   }
 
   /**
-   * Most ORMs refuse statements once a transaction has ended. Connections, Postgres.js and Drizzle would run them outside of any
-   * transaction, or in that of another event.
+   * Most ORMs refuse statements once a transaction has ended. Connections, Postgres.js, Drizzle, Kysely, and TypeORM until its
+   * rollback is answered, would run them outside of any transaction, or in that of another event.
    */
   get outlives(): boolean {
     const transaction = Object(this.transaction);
     const isPostgresJs = typeof transaction === 'function' && 'unsafe' in transaction;
-    return 'release' in transaction || isPostgresJs || DRIZZLE in Object(transaction.constructor);
+    const isKnown = OUTLIVING.some((property) => property in transaction);
+    return isKnown || isPostgresJs || DRIZZLE in Object(transaction.constructor);
   }
 
   get isOpen(): boolean {
@@ -247,12 +250,24 @@ class HeldTransaction implements Session {
     if (this.#broken) return rejectedWith(this.#broken);
     this.transaction = transaction;
     const work = new Promise<void>((resolve, reject) => {
-      this.#work = { resolve, reject };
+      this.#work = { resolve, reject: (reason) => void this.#answered().then(() => reject(reason)) };
     });
     // `transaction()` may not wait for its work.
     work.catch(() => {});
     this.#begin();
     return work;
+  }
+
+  /**
+   * Resolves once the statements of handlers are answered. Kysely holds back those behind the first one, and would send them
+   * after the rollback: each would commit on its own.
+   */
+  async #answered(): Promise<void> {
+    try {
+      await this.#connections.send(this.transaction, 'SELECT 1');
+    } catch {
+      // Postgres refuses it after an error, and a connection may be lost.
+    }
   }
 
   #settle(outcome: Outcome): Outcome {
