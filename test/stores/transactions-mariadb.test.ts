@@ -1,12 +1,32 @@
 // Claims that are transactions of MariaDB: what every database keeps, and what only this one can do wrong.
 import { describe, expect, test } from '@jest/globals';
 import type { PoolConnection } from 'mysql2/promise';
-import { sqlStore } from 'payment-webhooks/stores/sql';
+import { sqlDeadLetters, sqlStore } from 'payment-webhooks/stores/sql';
+import { aLetter, queryOf } from '../setup/letters.js';
 import { ownMariadb, withMariadb } from '../setup/own-mariadb.js';
-import { overMysql2 } from '../setup/sql-clients.js';
+import { leased, overMysql2 } from '../setup/sql-clients.js';
 import { until } from '../setup/waiting.js';
 import { claimed, keepsTransactions, keepsTransactionsOverTime, request, working } from './transactions.js';
 import { granted, mariadbWorld, ownWorld, type Send } from './worlds.js';
+
+/** The words that MySQL 8 reserves, and MariaDB in part. Those with an underscore name no column here. */
+const RESERVED = new Set(
+  `accessible add all alter analyze and as asc asensitive before between bigint binary blob both by call
+  cascade case change char character check collate column condition constraint continue convert create cross
+  cube cursor database databases dec decimal declare default delayed delete desc describe deterministic
+  distinct distinctrow div double drop dual each else elseif empty enclosed escaped except exists exit explain
+  false fetch float for force foreign from fulltext function generated get grant group grouping groups having
+  if ignore in index infile inner inout insensitive insert int integer intersect interval into is iterate join
+  key keys kill lag lateral lead leading leave left like limit linear lines load localtime localtimestamp lock
+  long longblob longtext loop manual match maxvalue mediumblob mediumint mediumtext middleint mod modifies
+  natural not ntile null numeric of on optimize option optionally or order out outer outfile over parallel
+  partition precision primary procedure purge qualify range rank read reads real recursive references regexp
+  release rename repeat replace require resignal restrict return revoke right rlike row rows schema schemas
+  select sensitive separator set show signal smallint spatial specific sql sqlexception sqlstate sqlwarning
+  ssl starting stored system table tablesample terminated then tinyblob tinyint tinytext to trailing trigger
+  true undo union unique unlock unsigned update usage use using values varbinary varchar varcharacter varying
+  virtual when where while window with write xor zerofill`.split(/\s+/),
+);
 
 const ENDED = 'A handler has ended the transaction of its delivery';
 
@@ -100,6 +120,33 @@ withMariadb('sqlStore with transactions, on MariaDB', () => {
       expect(next.status).toBe(written === 1 ? 'completed' : 'claimed');
       if (next.status === 'claimed') await next.claim.release([]);
     });
+  });
+
+  test('no column that is read has a name that MySQL 8 reserves', async () => {
+    const right = overMysql2(mariadb.pool());
+    const names = new Set<string>();
+    const database: typeof right = {
+      ...right,
+      query: (client, sql, values) => {
+        for (const [, name = ''] of sql.matchAll(/\bAS (\w+)\b(?!\))/gi)) names.add(name.toLowerCase());
+        return right.query(client, sql, values);
+      },
+    };
+    const letters = sqlDeadLetters({ ...database, table: 'reserved_letter' });
+    const store = sqlStore({ ...database, table: 'reserved' });
+    await Promise.all([store.migrate(), letters.migrate()]);
+    const claim = granted(await store.claim('a', { ...request, deadLetters: letters }));
+    await claim.renew(request.leaseMs);
+    await claim.complete();
+    const leasing = sqlStore({ ...leased(database), table: 'reserved' });
+    await granted(await leasing.claim('b', request)).release([]);
+    await Promise.all([leasing.completedWith?.('a'), store.prune(), store.ping()]);
+    const letter = aLetter();
+    const [id, query] = [await letters.keep(letter), queryOf(letter)];
+    await Promise.all([letters.read(id), letters.list(query, { limit: 1 }), letters.prune()]);
+    await letters.countGroups?.(query, { names: 1 });
+    expect([...names]).toEqual(expect.arrayContaining(['mine', 'letterkey', 'oldest']));
+    expect([...names].filter((name) => RESERVED.has(name))).toEqual([]);
   });
 
   test('where MySQL 8 prepares no savepoints, deliveries are completed all the same', async () => {
