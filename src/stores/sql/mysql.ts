@@ -109,7 +109,7 @@ export class MysqlDialect implements Dialect {
       await run(this.#sql.insert, values);
       const row = await this.#read(run, parameters, read);
       if (!row) continue;
-      checkKey(row.stored, hex(key).toUpperCase(), this.#sql.exactKey);
+      checkKey(row.storedkey, hex(key).toUpperCase(), this.#sql.exactKey);
       if (row.mine === 'yes' || row.free !== 'yes') return row;
       await run(this.#sql.takeOver, values);
       const taken = await this.#read(run, parameters, read);
@@ -193,7 +193,7 @@ export class MysqlDialect implements Dialect {
 
   async completedWith(run: RunSql, key: string): Promise<string | undefined> {
     const row = await this.#read(run, { key, token: '' });
-    const isOfKey = row?.stored === hex(key).toUpperCase();
+    const isOfKey = row?.storedkey === hex(key).toUpperCase();
     // A completed row is free once its retention has expired.
     return isOfKey && row.completed === 'yes' && row.free === 'no' ? unhex(row.fingerprint) : undefined;
   }
@@ -331,7 +331,7 @@ WHERE CONCAT(id, ' ', ${STARTED}) = $1 AND command <> 'Sleep'`),
 
 // A locking read sees the latest commit, and proxies send it to the primary.
 const readOf = (table: string, kept: string) => `
-SELECT HEX(\`key\`) AS stored, CASE WHEN token = $2 THEN 'yes' ELSE 'no' END AS mine,
+SELECT HEX(\`key\`) AS storedkey, CASE WHEN token = $2 THEN 'yes' ELSE 'no' END AS mine,
   CASE WHEN ${IS_FREE} THEN 'yes' ELSE 'no' END AS free,
   CASE WHEN lease_ends = ${NEVER} THEN 'yes' ELSE 'no' END AS completed,
   CAST(attempt AS CHAR) AS attempt, HEX(finished) AS finished, HEX(fingerprint) AS fingerprint,
