@@ -282,11 +282,15 @@ class KyselyTransaction {
     this.#running = running;
     return running;
   }
+
+  withSchema(): KyselyTransaction {
+    return new KyselyTransaction(this.#client);
+  }
 }
 
 const overKysely = (by: KyselyTransaction): Outliving => ({
   run: async (sql, parameters) => by.executeQuery({ sql, parameters }),
-  nest: (work) => work(overKysely(by)),
+  nest: (work) => work(overKysely(by.withSchema())),
 });
 
 class TypeormManager {
