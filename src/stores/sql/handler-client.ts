@@ -37,14 +37,20 @@ export function guardClient<Client extends object>(client: Client, use: ClientUs
         const busy = property === 'query' && returnsPromise(args) ? use.busyWith() : undefined;
         if (busy) return callAfter(busy, call, use);
         const result: unknown = call();
-        // on() and similar methods return the client itself.
-        return result === target ? guarded : result;
+        // on() and similar methods return the client itself, and withSchema() of Kysely another one of the same connection.
+        if (result === target) return guarded;
+        return isSameKind(result, target) ? guardClient(result, use) : result;
       };
       // A proxy keeps the properties of the method, such as `sql.types.point`.
       return new Proxy(value, { apply: guardedCall });
     },
   });
   return guarded;
+}
+
+function isSameKind(result: unknown, client: object): result is object {
+  const kind: unknown = client.constructor;
+  return typeof kind === 'function' && kind !== Object && kind !== Function && result instanceof kind;
 }
 
 /** `pg` queues a query while another one runs, and warns that its next version will not. */
