@@ -181,6 +181,9 @@ describe('keyFault', () => {
     ['the text null', 'null', /^is the text of a missing value/],
     ['the text of an object', '[object Object]', /^is the text of a missing value/],
     ['no bytes', new Uint8Array(), EMPTY],
+    // HMAC pads a key with zeros, so these are the empty key.
+    ['one zero byte', new Uint8Array(1), /^has only zero bytes: anyone could sign with it\./],
+    ['bytes that were wiped', Buffer.alloc(32), /^has only zero bytes/],
     ['bytes of spaces', Buffer.from('  '), /^is blank/],
     ['the bytes of a line break', Buffer.from('\n'), /^is blank/],
     ['the bytes of a key file with its line break', Buffer.from('pri_secret\n'), /^ends with a line break/],
@@ -214,7 +217,7 @@ describe('keyFault', () => {
     ['a key that begins in quotes', '"pri_a"b'],
     ['quotes of two kinds around it', '"pri_a\''],
     ['a key outside ASCII', 'pri_schlüssel'],
-    ['one zero byte', new Uint8Array(1)],
+    ['zero bytes behind another byte', Uint8Array.of(1, 0, 0)],
     ['bytes that are not UTF-8', Buffer.alloc(20, 0xaa)],
     ['bytes that are UTF-8 but no text', Buffer.alloc(20, 0x0b)],
     ['the bytes of a live key', Buffer.from('pri_0123456789abcdef')],

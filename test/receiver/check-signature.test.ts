@@ -232,6 +232,21 @@ describe('a key function', () => {
     expect(endpoint.log.text.join('') + JSON.stringify(reply)).not.toContain(secret);
   });
 
+  test('that wipes the bytes which it returns lets nobody sign with the empty key', async () => {
+    const privateKey = async () => {
+      const bytes = Buffer.from(secret);
+      try {
+        return bytes as unknown as string;
+      } finally {
+        bytes.fill(0);
+      }
+    };
+    const endpoint = startReceiver({ privateKey });
+    const reply = await endpoint.post(delivery(undefined, ''));
+    expect(reply).toMatchObject({ status: 503, body: { code: 'KEY_UNAVAILABLE' } });
+    expect(endpoint.handled).toEqual([]);
+  });
+
   test('that throws a ConfigurationError has its message logged, also if another copy of the package made it', async () => {
     const message = 'The key is empty: anyone could sign with it.';
     const brand = Symbol.for('payment-webhooks.error');
