@@ -51,7 +51,10 @@ const COPY = 'Copy the private key from the dashboard.';
  */
 export function keyFault(given: unknown, advice = COPY): string | undefined {
   const key = keyText(given);
-  if (key instanceof Uint8Array) return undefined;
+  if (key instanceof Uint8Array) {
+    // HMAC pads a short key with zero bytes, so these are the empty key. Code that wipes its secrets leaves them.
+    return key.some(Boolean) ? undefined : `has only zero bytes: anyone could sign with it. ${advice}`;
+  }
   if (typeof key !== 'string')
     return `is ${key === null ? 'null' : `of type ${typeof key}`}, not text. ${advice}`;
   if (key === '') return `is empty: anyone could sign with it. ${advice}`;
