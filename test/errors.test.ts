@@ -13,6 +13,7 @@ import {
   Rejection,
   SignatureError,
   StoreError,
+  show,
   WebhookError,
 } from '../src/errors.js';
 import { ROOT } from './setup/shell.js';
@@ -239,4 +240,22 @@ test('a Rejection is a value with a code, and what the operator and the sender m
     ...more,
   });
   expect(new Rejection('CLOSING')).toMatchObject({ code: 'CLOSING', retryAfterMs: 5_000 });
+});
+
+describe('a value in a message', () => {
+  test.each([
+    ['a private key', 'pri_5f2c9a7e'],
+    ['a private key in quotes', '"pri_5f2c9a7e"'],
+    ['an address with a user and a password', 'postgres://shop:5f2c9a7e@db.example/shop'],
+    ['an address with a password alone', 'redis://:5f2c9a7e@cache.example'],
+  ])('is not shown if it is %s', (_, value) => {
+    expect(show(value)).toBe('text that may be a secret');
+  });
+
+  test.each(['soon', 'enterpri_se', 'https://shop.example/@ada', 'ada@shop.example'])(
+    'is shown if it is %j',
+    (value) => {
+      expect(show(value)).toBe(JSON.stringify(value));
+    },
+  );
 });

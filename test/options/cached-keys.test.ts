@@ -283,7 +283,7 @@ describe('cachedKeys()', () => {
   });
 
   test.each<[unknown, unknown, RegExp]>([
-    ['pri_x', {}, /cachedKeys\(\) was given "pri_x"\. Give a function/],
+    ['s3cret', {}, /cachedKeys\(\) was given text\. Give a function/],
     [async () => OLD, { ttl: 'soon' }, /ttl is "soon"/],
     [async () => OLD, { staleIfError: -1 }, /staleIfError is -1/],
     [async () => OLD, { refreshOnMismatch: 0 }, /refreshOnMismatch is 0/],
