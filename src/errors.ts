@@ -268,9 +268,13 @@ export function storeUnavailable({ message, cause }: { message: string; cause: u
   return new Rejection('STORE_UNAVAILABLE', { hint: message, cause });
 }
 
-/** Shows a value in an error message: text, numbers and booleans; otherwise only the type. */
+/** A private key, or an address with a password, such as that of a database. */
+const SECRET = /\bpri_|:\/\/[^/?#]*@/;
+
+/** Shows a value in an error message: text without secrets, numbers and booleans; otherwise only the type. */
 export function show(value: unknown): string {
-  if (typeof value === 'string') return JSON.stringify(value.slice(0, 80));
+  if (typeof value === 'string')
+    return SECRET.test(value) ? 'text that may be a secret' : JSON.stringify(value.slice(0, 80));
   if (typeof value === 'number' || typeof value === 'boolean' || value === null || value === undefined)
     return String(value);
   if (Array.isArray(value)) return 'an array';

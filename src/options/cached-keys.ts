@@ -53,8 +53,10 @@ const HUNG_MS = 30_000;
  */
 export function cachedKeys(load: LoadKeys, options: CachedKeysOptions = {}): KeyFunction {
   if (typeof load !== 'function') {
+    // Text is most likely the private key itself, so it is not shown.
+    const got = typeof load === 'string' ? 'text' : show(load);
     throw new ConfigurationError(
-      `cachedKeys() was given ${show(load)}. Give a function that loads the keys: cachedKeys(async () => …).`,
+      `cachedKeys() was given ${got}. Give a function that loads the keys: cachedKeys(async () => …).`,
     );
   }
   const cache = new KeyCache(load, CACHE_OPTIONS.read(options));
