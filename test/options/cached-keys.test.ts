@@ -4,6 +4,7 @@ import {
   type CachedKeysOptions,
   ConfigurationError,
   cachedKeys,
+  type KeyFunction,
   type ReceiverOptions,
   receiver,
 } from 'payment-webhooks';
@@ -102,6 +103,29 @@ describe('cachedKeys()', () => {
     pass(10_000);
     expect([await deliver(NEW), await deliver(OLD), await deliver(NEW)]).toEqual([200, 200, 200]);
     expect(manager.loads).toBe(2);
+  });
+
+  test('takes a new key that another delivery loads while a key function around it is busy', async () => {
+    let secret = OLD;
+    let busy: Promise<void> | undefined;
+    const cached = cachedKeys(async () => secret);
+    const around: KeyFunction = async (given) => {
+      const keys = await cached(given);
+      await busy;
+      return keys;
+    };
+    const { deliver } = start({}, { privateKey: Object.assign(around, { refresh: cached.refresh }) });
+    expect(await deliver(OLD)).toBe(200);
+    pass(10_000);
+    secret = NEW;
+    const work = gate<void>();
+    busy = work.opened;
+    const first = deliver(NEW);
+    await new Promise(setImmediate);
+    busy = undefined;
+    expect(await deliver(NEW)).toBe(200);
+    work.open();
+    expect(await first).toBe(200);
   });
 
   test('refuses the old key once it is gone', async () => {
