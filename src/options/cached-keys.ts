@@ -110,8 +110,9 @@ class KeyCache {
     const retryAfterMs = this.#beganAt + this.#rules.refreshOnMismatch - now;
     // Not the start of the latest load: it may have failed, and an abandoned one may have succeeded since.
     const isCurrent = this.#loadedAt >= askedAt;
+    // The delivery may not have tried the current keys yet: a function of the user around `keys()` may have taken longer.
     if (retryAfterMs > 0 && !this.#loading && !this.#failure)
-      return isCurrent ? undefined : { keys: undefined, retryAfterMs };
+      return isCurrent ? this.#keys : { keys: undefined, retryAfterMs };
     const loading = this.#loaded();
     const mayBeOutdated = this.#beganAt < askedAt;
     const left = Math.max(this.#beganAt + PATIENCE_MS - now, 0);
