@@ -132,6 +132,14 @@ const whole = (text: string) => new RegExp(`^${text.replace(/[.()]/g, '\\$&')}$`
 
 type Message = string | RegExp | ((value: unknown, option: string) => string | RegExp);
 /** Values that an option cannot take, and what the message has in it. */
+class Payments {
+  readonly #paid: unknown[] = [];
+
+  'transaction.paid'(event: unknown): void {
+    this.#paid.push(event);
+  }
+}
+
 const REFUSED: readonly [options: string | readonly string[], values: readonly unknown[], Message][] = [
   // A timer would misread them.
   [
@@ -199,6 +207,11 @@ const REFUSED: readonly [options: string | readonly string[], values: readonly u
   ],
   [
     'handlers',
+    [new Payments(), new (class extends Payments {})(), Object.create({ 'transaction.paid': () => {} })],
+    /^handlers inherits "transaction.paid", .+ Give an object of functions by pattern/,
+  ],
+  [
+    'handlers',
     [undefined, null, 'save', {}].map((handler) => ({ 'transaction.paid': handler })),
     'Give a function (event, context)',
   ],
@@ -208,6 +221,11 @@ const REFUSED: readonly [options: string | readonly string[], values: readonly u
     'events',
     [...NO_OBJECTS, new Map([['refund.succeeded', z.looseObject({})]])],
     /^events is .+. Give an object of schemas by event name/,
+  ],
+  [
+    'events',
+    [Object.create({ 'refund.succeeded': z.looseObject({}) })],
+    /^events inherits "refund.succeeded", .+ Give an object of schemas by event name/,
   ],
   [
     'events',
@@ -239,6 +257,14 @@ describe('a value of an option', () => {
 
   test.each(TIMES)('%s: the longest time that a timer can wait is taken', (option) => {
     expect(() => resolve({ privateKey: KEY, [option]: 2_147_483_647 })).not.toThrow();
+  });
+
+  test('handlers: functions that an instance of a class has itself are taken', async () => {
+    class OwnHandlers extends Payments {
+      override 'transaction.paid' = () => {};
+    }
+    const hooks = receiver({ privateKey: KEY, logger: false, handlers: new OwnHandlers() });
+    expect((await hooks.receive(receivable())).body).toContain('"processed"');
   });
 
   test('timeout: 0 means none, so the claim bounds the delivery', () => {

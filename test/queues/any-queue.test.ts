@@ -436,6 +436,7 @@ test.each([
   ['no handler', {}, {}, 'processor() has no handlers. Give at least one, by pattern.'],
   ['missing handlers', undefined, {}, 'processor() has no handlers. Give at least one, by pattern.'],
   ['a list of handlers', [() => {}], {}, 'handlers is a list or a Map'],
+  ['inherited handlers', Object.create(handlers), {}, 'handlers inherits "*"'],
   ['a handler that is not a function', { '*': 'paid' }, {}, 'on("*") was given "paid"'],
   ['a misspelled name', { 'transaction.payed': () => {} }, {}, 'Did you mean "transaction.paid"?'],
   ['an unknown option', handlers, { stores: 1 }, 'Unknown option "stores". Did you mean "store"?'],
