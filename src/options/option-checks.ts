@@ -81,9 +81,28 @@ export function byName<Value extends object>(
   content: string,
 ): Value {
   if (value === undefined) return {} as Value;
-  if (typeof value === 'object' && value !== null && !(Symbol.iterator in value)) return value;
+  if (typeof value === 'object' && value !== null && !(Symbol.iterator in value)) {
+    const inherited = inheritedEvent(value);
+    if (inherited === undefined) return value;
+    throw new ConfigurationError(
+      `${option} inherits ${show(inherited)}, and only what an object has itself is used. Give an object of ${content}.`,
+    );
+  }
   const got = typeof value === 'object' && value !== null ? 'a list or a Map' : show(value);
   throw new ConfigurationError(`${option} is ${got}. Give an object of ${content}.`);
+}
+
+/** The methods of a class are no entries of its instance, so their events would be answered 200 and never be handled. */
+function inheritedEvent(value: object): string | undefined {
+  for (let from = value; ; ) {
+    from = Object.getPrototypeOf(from);
+    if (from === null || from === Object.prototype) return undefined;
+    // Other methods of a class are no names of events.
+    const name = Object.getOwnPropertyNames(from).find(
+      (name) => /[.*]/.test(name) && !Object.hasOwn(value, name),
+    );
+    if (name !== undefined) return name;
+  }
 }
 
 /** `false`: no event ids are remembered. */
