@@ -16,6 +16,7 @@ import {
   show,
   WebhookError,
 } from '../src/errors.js';
+import { down } from './setup/raise.js';
 import { ROOT } from './setup/shell.js';
 
 const issues = [{ path: 'payload.transaction.id', message: 'expected string' }];
@@ -80,6 +81,7 @@ describe('WebhookError.is', () => {
     ['an ordinary error', new Error('no')],
     ['an error of that name', Object.assign(new Error('no'), { name: 'WebhookError', code: 'CLOSING' })],
     ['a rejection, which is a value', new Rejection('CLOSING')],
+    ['what cannot be looked at', new Proxy(new SignatureError('SIGNATURE_MISSING'), { has: down })],
   ])('is false for %s', (_, value) => {
     expect(WebhookError.is(value)).toBe(false);
     expect(SignatureError.is(value)).toBe(false);

@@ -19,6 +19,7 @@ import { z } from 'zod';
 import { captureLog } from '../setup/captured-log.js';
 import { CREDENTIALS, KEY, receivable } from '../setup/delivery.js';
 import { faultyStore, rejects } from '../setup/faulty-store.js';
+import { down, raise } from '../setup/raise.js';
 import { gate, until } from '../setup/waiting.js';
 
 const paid = fixtures.transactionPaid;
@@ -329,6 +330,17 @@ describe('processor()', () => {
       error: { message: 'HANDLER_FAILED: The schema declared for this event threw.' },
     });
   });
+
+  test.each([false as const, captureLog().logger])(
+    'whose schema throws what cannot be looked at has failed',
+    async (logger) => {
+      const validate = () => raise(new Proxy({}, { has: down, get: down, getPrototypeOf: down }));
+      const schema = { '~standard': { version: 1, vendor: 'test', validate } } as const;
+      const { data } = await jobOf(fixtures.event('refund.made', {}));
+      const work = processor({ '*': () => {} }, { events: { 'refund.made': schema }, logger });
+      expect(await work(data, here)).toMatchObject({ verdict: 'failed', error: { code: 'HANDLER_FAILED' } });
+    },
+  );
 
   test('what the store adds is in the context, and a failure is released for the next attempt', async () => {
     const inner = faultyStore({}, { more: { context: { transaction: 'tx' } } as object });

@@ -206,9 +206,14 @@ describe('a key function', () => {
   });
 
   const secret = 'pri_in_the_message';
+  const look = () => raise(new Error(secret));
+  const traps = { has: look, get: look, getPrototypeOf: look };
+  const unreadable = new Proxy({}, traps);
   test.each<[string, () => unknown]>([
     ['throws', () => raise(new Error(secret))],
     ['throws null', () => raise(null)],
+    ['throws what cannot be looked at', () => raise(unreadable)],
+    ['throws a function that cannot be looked at', () => raise(new Proxy(() => {}, traps))],
     ['rejects', () => Promise.reject(new Error(secret))],
     ['rejects with nothing', () => Promise.reject()],
     ['hangs', () => new Promise(() => {})],

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { delivery, SANDBOX_KEY } from '../setup/delivery.js';
 import { ignored, postInTurn, processed, startReceiver } from '../setup/endpoint.js';
-import { raise } from '../setup/raise.js';
+import { down, raise } from '../setup/raise.js';
 
 const good = () => JSON.stringify(fixtures.transactionPaid());
 /** The good event as text, with one part of that text replaced. */
@@ -17,6 +17,7 @@ const damaged = (part: string | RegExp, replacement: string) => {
   if (result === text) throw new Error(`The good event has no ${part}.`);
   return result;
 };
+const unreadable = new Proxy({}, { has: down, get: down, getPrototypeOf: down });
 const made = (payload: object) => fixtures.event('refund.made', payload);
 const withMetadata = (text: string) => damaged('"type":"order"', text);
 
@@ -366,6 +367,8 @@ describe('declared events', () => {
   test.each<[string, () => unknown, number, string]>([
     ['throws', () => raise(new Error('of its own')), 500, 'HANDLER_FAILED'],
     ['rejects', () => Promise.reject(new Error('of its own')), 500, 'HANDLER_FAILED'],
+    ['throws what cannot be looked at', () => raise(unreadable), 500, 'HANDLER_FAILED'],
+    ['rejects with what cannot be looked at', () => Promise.reject(unreadable), 500, 'HANDLER_FAILED'],
     ['answers nothing', () => undefined, 500, 'HANDLER_FAILED'],
     ['resolves with nothing', async () => undefined, 500, 'HANDLER_FAILED'],
     ['resolves with null', async () => null, 500, 'HANDLER_FAILED'],

@@ -30,8 +30,10 @@ const busyFor = (retryAfterMs: number) => ({
   claim: async () => ({ status: 'in_progress', retryAfterMs }) as const,
 });
 /** A key function of a user whose newer keys cannot be loaded yet. */
-const outdatedFor = (retryAfterMs: number) =>
-  Object.assign(() => 'pri_old', { refresh: async () => ({ keys: undefined, retryAfterMs }) });
+const outdatedFor = (retryAfterMs: unknown) =>
+  Object.assign(() => 'pri_old', {
+    refresh: async () => ({ keys: undefined, retryAfterMs: retryAfterMs as number }),
+  });
 const remembered = { claim: async () => ({ status: 'completed', fingerprint: 'f'.repeat(64) }) as const };
 const failing = { 'transaction.paid': () => Promise.reject(new Error('of the handler')) };
 const encoded = { ...delivery(), headers: { ...delivery().headers, 'content-encoding': 'gzip' } };
@@ -108,6 +110,12 @@ const situations: Situation[] = [
     status: 503,
     headers: { 'retry-after': '1' },
   },
+  ...[5_000n, Symbol('soon'), Object.create(null)].map((retryAfterMs: unknown) => ({
+    name: 'KEY_UNAVAILABLE',
+    options: { privateKey: outdatedFor(retryAfterMs) },
+    status: 503,
+    headers: { 'retry-after': '1' },
+  })),
 ];
 
 describe.each(frameworks)('the answer, on %s', (framework) => {
