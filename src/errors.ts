@@ -105,9 +105,14 @@ export abstract class BrandedError extends Error {
     error: unknown,
   ): error is InstanceType<Kind> {
     const { brand, name } = this as unknown as typeof BrandedError;
-    if (typeof error !== 'object' || error === null || !(brand in error)) return false;
-    const isFirstOfFamily = Object.hasOwn(this, 'brand');
-    return isFirstOfFamily || (error as { name?: unknown }).name === name;
+    try {
+      if (typeof error !== 'object' || error === null || !(brand in error)) return false;
+      const isFirstOfFamily = Object.hasOwn(this, 'brand');
+      return isFirstOfFamily || (error as { name?: unknown }).name === name;
+    } catch {
+      // What user code throws may be a proxy, or have getters that throw.
+      return false;
+    }
   }
 }
 

@@ -56,13 +56,9 @@ export type Verdict =
 /** What the error of one handler says. */
 export type Objection = Verdict['verdict'];
 
-/** A getter of the error may throw. */
 export function objectionOf(failure: unknown): Objection {
-  try {
-    if (RetryAfterError.is(failure)) return 'later';
-    if (NonRetriableError.is(failure)) return 'never';
-  } catch {}
-  return 'failed';
+  if (RetryAfterError.is(failure)) return 'later';
+  return NonRetriableError.is(failure) ? 'never' : 'failed';
 }
 
 /**

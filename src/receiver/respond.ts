@@ -60,8 +60,9 @@ function answerTo(result: Result): Answer {
   if (status === 401) return UNAUTHENTICATED;
   if (result.code === 'BODY_ABORTED') return UNSENT;
   const { code, issues, retryAfterMs } = result;
-  // At least 1, also for NaN: a key function of a user may ask for anything.
-  const asked = Math.max(Math.ceil((retryAfterMs ?? 1_000) / 1_000) || 1, 1);
+  // At least 1, also for what is not a number: a key function of a user may ask for anything.
+  const ms = typeof retryAfterMs === 'number' ? retryAfterMs : 1_000;
+  const asked = Math.max(Math.ceil(ms / 1_000) || 1, 1);
   const seconds = code === 'RETRY_LATER' ? asked : Math.min(asked, MAX_RETRY_AFTER_S);
   return answer(
     status,

@@ -142,7 +142,7 @@ function hintOf({ code, hint }: Rejection): string {
 
 /** What a schema or a key function threw. Errors of handlers and stores have their own lines. */
 function undescribed({ code, cause }: Rejection): unknown {
-  return code === 'STORE_UNAVAILABLE' || cause instanceof HandlerError ? undefined : cause;
+  return code === 'STORE_UNAVAILABLE' || HandlerError.is(cause) ? undefined : cause;
 }
 
 /** The throttle key. If a code has several causes, the line of one must not suppress that of another. */
