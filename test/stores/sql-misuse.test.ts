@@ -9,7 +9,7 @@ import { KEY, receivable } from '../setup/delivery.js';
 import { needing } from '../setup/platform.js';
 import { leased, overPg } from '../setup/sql-clients.js';
 import { gate, until } from '../setup/waiting.js';
-import { expire } from './transactions.js';
+import { expire, fails } from './transactions.js';
 import { granted, ownWorld, postgresWorld } from './worlds.js';
 
 const request = { leaseMs: 30_000, fingerprint: 'a'.repeat(64) };
@@ -283,6 +283,11 @@ class KyselyTransaction {
     return running;
   }
 
+  /** Until the rows are read to the end, no statement is sent. */
+  stream(): void {
+    this.#running = new Promise(() => {});
+  }
+
   withSchema(): KyselyTransaction {
     return new KyselyTransaction(this.#client);
   }
@@ -294,15 +299,17 @@ const overKysely = (by: KyselyTransaction): Outliving => ({
 });
 
 class TypeormManager {
-  readonly queryRunner: { readonly client: PoolClient };
+  readonly #client: PoolClient;
 
   constructor(client: PoolClient) {
-    this.queryRunner = { client };
+    this.#client = client;
   }
 
   async query(sql: string, values: unknown[]) {
-    return (await this.queryRunner.client.query(sql, values)).rows;
+    return (await this.#client.query(sql, values)).rows;
   }
+
+  release() {}
 
   transaction(work: (nested: TypeormManager) => Promise<void>): Promise<void> {
     return work(this);
@@ -319,8 +326,7 @@ needing('postgres').describe(
   () => {
     const world = ownWorld(() => postgresWorld('sqlStore'));
 
-    /** Writes one payment many times at once, after a statement that may fail. */
-    async function writing(first: string) {
+    async function begin() {
       const { pool, key } = world.open();
       const right = overPg(pool);
       const store = sqlStore<object, KyselyTransaction>({
@@ -333,20 +339,20 @@ needing('postgres').describe(
         transaction: (work) => right.transaction((client) => work(new KyselyTransaction(client))),
       });
       const claim = granted(await store.claim(key, request));
-      const { transaction } = claim.context;
+      const idle = () => pool.totalCount === pool.idleCount;
+      return { key, claim, transaction: claim.context.transaction, idle };
+    }
+
+    /** Writes one payment many times at once, after a statement that may fail. */
+    async function writing(first: string) {
+      const begun = await begin();
+      const { key, transaction } = begun;
       const insert = `INSERT INTO ${world.ledger} (event) VALUES ($1)`;
       const statements = [
         transaction.executeQuery({ sql: first, parameters: [] }),
         ...Array.from({ length: 5 }, () => transaction.executeQuery({ sql: insert, parameters: [key] })),
       ];
-      const settled = Promise.allSettled(statements);
-      return {
-        key,
-        claim,
-        settled,
-        failing: Promise.all(statements),
-        idle: () => pool.totalCount === pool.idleCount,
-      };
+      return { ...begun, settled: Promise.allSettled(statements), failing: Promise.all(statements) };
     }
 
     test('writes nothing once a handler has failed at the first of several statements', async () => {
@@ -364,6 +370,14 @@ needing('postgres').describe(
       await settled;
       await until(idle);
       expect(await world.paid(key)).toBe(0);
+    });
+
+    test('is rolled back although a handler has left a stream of rows open', async () => {
+      const { claim, transaction, idle } = await begin();
+      await expire(claim);
+      transaction.stream();
+      await until(idle);
+      await fails(() => claim.complete(), 'The lease expired');
     });
   },
 );

@@ -1,5 +1,7 @@
 // Any client or ORM: statements are plain text, and its transaction callback stays open until the claim ends.
+import { withDeadline } from '../../claims/deadline.js';
 import { ConfigurationError, StoreError, show } from '../../errors.js';
+import { MAX_TIMER_MS } from '../../options/duration.js';
 import { withRetry } from './conflicts.js';
 import { type Connections, Expiry, type Reply, type Row, type RunSql, type Session } from './session.js';
 import type { Statement } from './statement.js';
@@ -136,8 +138,8 @@ function kindOf(answer: unknown): string {
 /** How `transaction()` itself ended. */
 type Outcome = { readonly resolved: true } | { readonly resolved: false; readonly error: unknown };
 
-/** Properties of connections, and of the transactions of Kysely and TypeORM. */
-const OUTLIVING = ['release', 'executeQuery', 'queryRunner'] as const;
+/** A method of every transaction of Kysely. */
+const KYSELY = 'executeQuery';
 /** A static property of every class of Drizzle. */
 const DRIZZLE = Symbol.for('drizzle:entityKind');
 
@@ -150,6 +152,7 @@ class HeldTransaction implements Session {
   readonly #connections: AnyConnections;
   readonly #expiry: Expiry;
   readonly #outcome: Promise<Outcome>;
+  #leaseMs: number;
   #begin: () => void = () => {};
   #refuse: (error: unknown) => void = () => {};
   #work: { resolve(): void; reject(error: unknown): void } | undefined;
@@ -159,6 +162,7 @@ class HeldTransaction implements Session {
 
   constructor(connections: AnyConnections, run: RunTransaction<unknown>, leaseMs: number) {
     this.#connections = connections;
+    this.#leaseMs = leaseMs;
     this.called = new Promise((resolve, reject) => {
       this.#begin = resolve;
       this.#refuse = reject;
@@ -173,13 +177,14 @@ class HeldTransaction implements Session {
 
   /**
    * Most ORMs refuse statements once a transaction has ended. Connections, Postgres.js, Drizzle, Kysely, and TypeORM until its
-   * rollback is answered, would run them outside of any transaction, or in that of another event.
+   * rollback is answered, would run them outside of any transaction, or in that of another event. Connections and the
+   * transactions of TypeORM have a `release()`.
    */
   get outlives(): boolean {
     const transaction = Object(this.transaction);
     const isPostgresJs = typeof transaction === 'function' && 'unsafe' in transaction;
-    const isKnown = OUTLIVING.some((property) => property in transaction);
-    return isKnown || isPostgresJs || DRIZZLE in Object(transaction.constructor);
+    const isDrizzle = DRIZZLE in Object(transaction.constructor);
+    return 'release' in transaction || KYSELY in transaction || isPostgresJs || isDrizzle;
   }
 
   get isOpen(): boolean {
@@ -192,6 +197,7 @@ class HeldTransaction implements Session {
   }
 
   extend(leaseMs: number): void {
+    this.#leaseMs = leaseMs;
     this.#expiry.extend(leaseMs);
   }
 
@@ -260,14 +266,15 @@ class HeldTransaction implements Session {
 
   /**
    * Resolves once the statements of handlers are answered. Kysely holds back those behind the first one, and would send them
-   * after the rollback: each would commit on its own.
+   * after the rollback: each would commit on its own. A `stream()` that a handler left open blocks it for good, so the wait
+   * ends after another lease.
    */
   async #answered(): Promise<void> {
-    try {
-      await this.#connections.send(this.transaction, 'SELECT 1');
-    } catch {
-      // Postgres refuses it after an error, and a connection may be lost.
-    }
+    if (!(KYSELY in Object(this.transaction))) return;
+    const send = async () => this.#connections.send(this.transaction, 'SELECT 1');
+    // Postgres refuses it after an error, and a connection may be lost.
+    const answered = send().catch(() => {});
+    await withDeadline(answered, Math.min(this.#leaseMs, MAX_TIMER_MS), () => undefined);
   }
 
   #settle(outcome: Outcome): Outcome {
