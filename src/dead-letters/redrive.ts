@@ -3,6 +3,7 @@
 import type { DeadLetter } from '../claims/dead-letter-store.js';
 import { digestOf } from '../claims/fingerprint.js';
 import { StoreFailure } from '../claims/timed-calls.js';
+import { StoreError } from '../errors.js';
 import { describeError, shorten, writeLog } from '../logger.js';
 import { type ExhaustedLetter, notifyObserver } from '../observer.js';
 import type { Configuration } from '../options/options.js';
@@ -19,7 +20,7 @@ interface Seen {
   readonly used: number;
 }
 
-/** Between two looks: handlers may ask to wait until a time that has passed. The service is told to wait as long. */
+/** Between two looks, at least: a handler may ask for a time in the past. The sender's `Retry-After` has the same minimum. */
 const MIN_PAUSE_MS = 1_000;
 const LAST = 'a dead letter was retried for the last time and stays: fix what made it fail, and replay it';
 const NOT_DUE: ReplayedLetter = { end: 'ignored', issues: [] };
@@ -118,7 +119,10 @@ export class Redrive {
     const locks = claimCalls(this.#c, this.#calls);
     const key = `${this.#c.namespace}:redrive:${digestOf(Buffer.from(letter.id))}`;
     // If the letter cannot be read, that is logged already. It stays due, and those behind it do not wait for it.
-    const replayed = await withLock(locks, key, () => replayer.replay(letter)).catch(() => undefined);
+    const replayed = await withLock(locks, key, () => replayer.replay(letter)).catch((error) => {
+      if (StoreError.is(error)) return undefined;
+      throw error;
+    });
     return !replayed || replayed instanceof StoreFailure ? IN_PROGRESS : replayed;
   }
 
