@@ -274,7 +274,7 @@ export function storeUnavailable({ message, cause }: { message: string; cause: u
 }
 
 /** A private key, or an address with a password, such as that of a database. */
-const SECRET = /\bpri_|:\/\/[^/?#]*@/;
+const SECRET = /\bpri_|:\/\/[^/?#]*@|:\/\/[^/?#@]*:[^@]*@|password=/i;
 
 /** Shows a value in an error message: text without secrets, numbers and booleans; otherwise only the type. */
 export function show(value: unknown): string {

@@ -81,7 +81,10 @@ describe('WebhookError.is', () => {
     ['an ordinary error', new Error('no')],
     ['an error of that name', Object.assign(new Error('no'), { name: 'WebhookError', code: 'CLOSING' })],
     ['a rejection, which is a value', new Rejection('CLOSING')],
-    ['what cannot be looked at', new Proxy(new SignatureError('SIGNATURE_MISSING'), { has: down })],
+    [
+      'a value that throws when it is read',
+      new Proxy(new SignatureError('SIGNATURE_MISSING'), { has: down }),
+    ],
   ])('is false for %s', (_, value) => {
     expect(WebhookError.is(value)).toBe(false);
     expect(SignatureError.is(value)).toBe(false);
@@ -250,6 +253,8 @@ describe('a value in a message', () => {
     ['a private key in quotes', '"pri_5f2c9a7e"'],
     ['an address with a user and a password', 'postgres://shop:5f2c9a7e@db.example/shop'],
     ['an address with a password alone', 'redis://:5f2c9a7e@cache.example'],
+    ['an address with a password that is not escaped', 'postgres://shop:5f2c#9a/7e@db.example/shop'],
+    ['a connection string with a password', 'host=db.example user=shop password=5f2c9a7e'],
   ])('is not shown if it is %s', (_, value) => {
     expect(show(value)).toBe('text that may be a secret');
   });
