@@ -110,7 +110,7 @@ class KeyCache {
     const retryAfterMs = this.#beganAt + this.#rules.refreshOnMismatch - now;
     // Not the start of the latest load: it may have failed, and an abandoned one may have succeeded since.
     const isCurrent = this.#loadedAt >= askedAt;
-    // The delivery may not have tried the current keys yet: a function of the user around `keys()` may have taken longer.
+    // A wrapper around `keys()` may be slower than a load, so the delivery may not have tried these keys.
     if (retryAfterMs > 0 && !this.#loading && !this.#failure)
       return isCurrent ? this.#keys : { keys: undefined, retryAfterMs };
     const loading = this.#loaded();

@@ -85,19 +85,19 @@ export function byName<Value extends object>(
     const inherited = inheritedEvent(value);
     if (inherited === undefined) return value;
     throw new ConfigurationError(
-      `${option} inherits ${show(inherited)}, and only what an object has itself is used. Give an object of ${content}.`,
+      `${option} inherits ${show(inherited)}, but only own properties are used. Give an object of ${content}.`,
     );
   }
   const got = typeof value === 'object' && value !== null ? 'a list or a Map' : show(value);
   throw new ConfigurationError(`${option} is ${got}. Give an object of ${content}.`);
 }
 
-/** The methods of a class are no entries of its instance, so their events would be answered 200 and never be handled. */
+/** `Object.entries()` skips inherited methods, so their events would be answered 200 without a handler. */
 function inheritedEvent(value: object): string | undefined {
   for (let from = value; ; ) {
     from = Object.getPrototypeOf(from);
     if (from === null || from === Object.prototype) return undefined;
-    // Other methods of a class are no names of events.
+    // Other methods are not event names.
     const name = Object.getOwnPropertyNames(from).find(
       (name) => /[.*]/.test(name) && !Object.hasOwn(value, name),
     );

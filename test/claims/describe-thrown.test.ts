@@ -65,7 +65,11 @@ test.each<[string, unknown, string]>([
   ['the code of Prisma where its meta has none', coded('P2024', { meta: { code: 7 } }), 'P2024'],
   ['the code of an error whose meta has only text', coded('P2024', { meta: { message: 'secret' } }), 'P2024'],
   ['a short code of the system', coded('EIO'), 'EIO'],
-  ['a reply of Redis beside what is no code', coded('secret', { message: 'LOADING secret' }), 'LOADING'],
+  [
+    'the code in a Redis reply, if `code` is not valid',
+    coded('secret', { message: 'LOADING secret' }),
+    'LOADING',
+  ],
 ])('%s is named', (_what, cause, code) => {
   expect(describeThrown(cause, 'store')).toEqual({ code, message: `It threw ${code}.` });
 });
@@ -75,7 +79,7 @@ test.each<[string, unknown]>([
   ['the third cause', wrapped(3)],
   ['an error that is its own cause', cyclic],
   ['the meta of Prisma', coded('P2010', { meta: { code: '42P01' } })],
-  ['the cause of a client with a code of its own', coded('P2010', { cause: coded('42P01') })],
+  ['the cause of an error of Prisma', coded('P2010', { cause: coded('42P01') })],
 ])('the innermost code counts: in %s', (_what, cause) => {
   expect(describeThrown(cause, 'store')).toEqual({ code: '42P01', message: `It threw 42P01. ${NO_TABLE}` });
 });
@@ -89,7 +93,7 @@ test.each<[string, unknown]>([
   ['text that contains a code', coded('secret 42P01')],
   ['text that begins with a code', coded('42P01 secret')],
   ['a number in place of a code', Object.assign(new Error(), { code: 42501 })],
-  ['a word that is no code', new Error('SECRET is out')],
+  ['a word that is not a code', new Error('SECRET is out')],
   ['a word that begins like a code', new Error('OOMPH')],
   ['a reply that is quoted later', new Error('secret WRONGTYPE')],
   ['a code too deep inside', wrapped(4)],
@@ -102,7 +106,7 @@ test.each<[string, unknown]>([
       },
     }),
   ],
-])('nothing is told of %s', (_what, cause) => {
+])('does not describe %s', (_what, cause) => {
   expect(describeThrown(cause, 'store')).toEqual({ code: undefined, message: 'It threw.' });
 });
 

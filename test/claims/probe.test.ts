@@ -59,7 +59,7 @@ describe('a probe', () => {
   });
 });
 
-describe('by a clock that the test sets, a probe', () => {
+describe('a probe, with fake timers', () => {
   beforeEach(() => {
     jest.useFakeTimers();
     // Differences count, and not what the clock shows.

@@ -168,15 +168,16 @@ describe('a letter that failed', () => {
     expect(runs.length).toBeLessThan(9);
   });
 
-  test('whose handler asks to wait until a time that has passed is not retried all the time', async () => {
-    const { runs, receive } = start(() => Promise.reject(new RetryAfterError(new Date(0))), {
-      redrive: { delays: ['1h'], every: '100ms' },
-    });
-    await receive();
-    await pause(550);
-    expect(runs.length).toBeGreaterThan(2);
-    expect(runs.length).toBeLessThan(9);
-  });
+  test('whose handler asks for a time in the past is retried only at each look', () =>
+    unlessStalled(async () => {
+      const { runs, receive } = start(() => Promise.reject(new RetryAfterError(new Date(0))), {
+        redrive: { delays: ['1h'], every: '100ms' },
+      });
+      await receive();
+      await pause(550);
+      expect(runs.length).toBeGreaterThan(2);
+      expect(runs.length).toBeLessThan(9);
+    }));
 
   test('is retried although the service has retried it more often than there are delays', async () => {
     let isDown = true;
@@ -208,11 +209,13 @@ describe('a letter that failed', () => {
   test('is retried although an older one can never be read, as after damage to its row', async () => {
     const deadLetters = memoryDeadLetters();
     const read = deadLetters.read.bind(deadLetters);
+    let unreadable: string | undefined;
+    deadLetters.read = async (id, scope) => ((unreadable ?? id) === id ? down() : read(id, scope));
     let isDown = true;
     const { hooks, runs, receive, left } = start(() => isDown && down(), { deadLetters });
     await receive();
     const [damaged] = await lettersOf(hooks);
-    deadLetters.read = async (id, scope) => (id === damaged?.id ? down() : read(id, scope));
+    unreadable = damaged?.id;
     await receive();
     isDown = false;
     await until(async () => (await left()) === 1);

@@ -108,9 +108,11 @@ describe('cachedKeys()', () => {
   test('takes a new key that another delivery loads while a key function around it is busy', async () => {
     let secret = OLD;
     let busy: Promise<void> | undefined;
+    let waiting = 0;
     const cached = cachedKeys(async () => secret);
     const around: KeyFunction = async (given) => {
       const keys = await cached(given);
+      waiting += 1;
       await busy;
       return keys;
     };
@@ -121,7 +123,7 @@ describe('cachedKeys()', () => {
     const work = gate<void>();
     busy = work.opened;
     const first = deliver(NEW);
-    await new Promise(setImmediate);
+    await until(() => waiting === 2);
     busy = undefined;
     expect(await deliver(NEW)).toBe(200);
     work.open();

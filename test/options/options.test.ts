@@ -130,8 +130,6 @@ const NO_NAMES = ['refund', '.succeeded', 'refund.', '*', 'refund.*', 'refund su
 /** The whole message, and no more. */
 const whole = (text: string) => new RegExp(`^${text.replace(/[.()]/g, '\\$&')}$`);
 
-type Message = string | RegExp | ((value: unknown, option: string) => string | RegExp);
-/** Values that an option cannot take, and what the message has in it. */
 class Payments {
   readonly #paid: unknown[] = [];
 
@@ -140,6 +138,8 @@ class Payments {
   }
 }
 
+type Message = string | RegExp | ((value: unknown, option: string) => string | RegExp);
+/** Values that an option cannot take, and what the message has in it. */
 const REFUSED: readonly [options: string | readonly string[], values: readonly unknown[], Message][] = [
   // A timer would misread them.
   [

@@ -331,16 +331,16 @@ describe('processor()', () => {
     });
   });
 
-  test.each([false as const, captureLog().logger])(
-    'whose schema throws what cannot be looked at has failed',
-    async (logger) => {
-      const validate = () => raise(new Proxy({}, { has: down, get: down, getPrototypeOf: down }));
-      const schema = { '~standard': { version: 1, vendor: 'test', validate } } as const;
-      const { data } = await jobOf(fixtures.event('refund.made', {}));
-      const work = processor({ '*': () => {} }, { events: { 'refund.made': schema }, logger });
-      expect(await work(data, here)).toMatchObject({ verdict: 'failed', error: { code: 'HANDLER_FAILED' } });
-    },
-  );
+  test.each([
+    ['without', false as const],
+    ['with', captureLog().logger],
+  ])('whose schema throws a value that throws when it is read has failed, %s a logger', async (_, logger) => {
+    const validate = () => raise(new Proxy({}, { has: down, get: down, getPrototypeOf: down }));
+    const schema = { '~standard': { version: 1, vendor: 'test', validate } } as const;
+    const { data } = await jobOf(fixtures.event('refund.made', {}));
+    const work = processor({ '*': () => {} }, { events: { 'refund.made': schema }, logger });
+    expect(await work(data, here)).toMatchObject({ verdict: 'failed', error: { code: 'HANDLER_FAILED' } });
+  });
 
   test('what the store adds is in the context, and a failure is released for the next attempt', async () => {
     const inner = faultyStore({}, { more: { context: { transaction: 'tx' } } as object });

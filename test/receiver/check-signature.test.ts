@@ -212,8 +212,8 @@ describe('a key function', () => {
   test.each<[string, () => unknown]>([
     ['throws', () => raise(new Error(secret))],
     ['throws null', () => raise(null)],
-    ['throws what cannot be looked at', () => raise(unreadable)],
-    ['throws a function that cannot be looked at', () => raise(new Proxy(() => {}, traps))],
+    ['throws a value that throws when it is read', () => raise(unreadable)],
+    ['throws a function that throws when it is read', () => raise(new Proxy(() => {}, traps))],
     ['rejects', () => Promise.reject(new Error(secret))],
     ['rejects with nothing', () => Promise.reject()],
     ['hangs', () => new Promise(() => {})],
@@ -237,7 +237,7 @@ describe('a key function', () => {
     expect(endpoint.log.text.join('') + JSON.stringify(reply)).not.toContain(secret);
   });
 
-  test('that wipes the bytes which it returns lets nobody sign with the empty key', async () => {
+  test('that wipes its key bytes too early: 503, and the empty key signs nothing', async () => {
     const privateKey = async () => {
       const bytes = Buffer.from(secret);
       try {

@@ -367,8 +367,13 @@ describe('declared events', () => {
   test.each<[string, () => unknown, number, string]>([
     ['throws', () => raise(new Error('of its own')), 500, 'HANDLER_FAILED'],
     ['rejects', () => Promise.reject(new Error('of its own')), 500, 'HANDLER_FAILED'],
-    ['throws what cannot be looked at', () => raise(unreadable), 500, 'HANDLER_FAILED'],
-    ['rejects with what cannot be looked at', () => Promise.reject(unreadable), 500, 'HANDLER_FAILED'],
+    ['throws a value that throws when it is read', () => raise(unreadable), 500, 'HANDLER_FAILED'],
+    [
+      'rejects with a value that throws when it is read',
+      () => Promise.reject(unreadable),
+      500,
+      'HANDLER_FAILED',
+    ],
     ['answers nothing', () => undefined, 500, 'HANDLER_FAILED'],
     ['resolves with nothing', async () => undefined, 500, 'HANDLER_FAILED'],
     ['resolves with null', async () => null, 500, 'HANDLER_FAILED'],

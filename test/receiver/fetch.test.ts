@@ -198,7 +198,7 @@ describe('a body that arrives in a stream', () => {
 
   test.each([
     ['shorter than its Content-Length', body.length + 1],
-    ['not empty, as its Content-Length says', 0],
+    ['longer than its Content-Length of 0', 0],
   ])('is refused when it is %s', async (_, length) => {
     const { fetch } = start();
     const headers = { ...delivery(body).headers, 'content-length': `${length}` };

@@ -130,7 +130,7 @@ withRedis('the Redis store', () => {
         granted(await store.claim('released', bytes)),
         granted(await store.claim('completed', bytes)),
       ];
-      await full.config('SET', 'maxmemory', '1mb');
+      await full.config('SET', 'maxmemory', '1');
       await expect(store.claim('new', bytes)).rejects.toThrow('OOM');
       expect([await released.renew(60_000), await released.release(['mail'])]).toEqual([true, true]);
       expect(await completed.complete()).toBe(true);

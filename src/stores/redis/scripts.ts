@@ -18,7 +18,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)`;
 // Each script touches only KEYS[1], as a cluster requires, and leaves it with a time to live.
 // The field `lease` holds the millisecond at which the lease ends, or 'released', or 'completed'.
 // A client that loses the connection sends its command again, so the same token may claim again.
-// What renews or ends a claim starts with PEXPIRE: a full Redis refuses a script whose first write is HSET, and what has
+// RENEW, COMPLETE and RELEASE write PEXPIRE first: a full Redis refuses a script whose first write is HSET, and handlers that
 // succeeded would run again.
 export const CLAIM = new Script(`
 local key, token, lease, ttl, fingerprint = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
