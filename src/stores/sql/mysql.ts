@@ -329,7 +329,8 @@ WHERE CONCAT(id, ' ', ${STARTED}) = $1 AND command <> 'Sleep'`),
   };
 }
 
-// A locking read sees the latest commit, and proxies send it to the primary.
+// A locking read sees the latest commit, and proxies send it to the primary. Its columns have no name that MySQL 8 reserves,
+// such as `stored`, and none that clients rename, such as `stored_key`.
 const readOf = (table: string, kept: string) => `
 SELECT HEX(\`key\`) AS storedkey, CASE WHEN token = $2 THEN 'yes' ELSE 'no' END AS mine,
   CASE WHEN ${IS_FREE} THEN 'yes' ELSE 'no' END AS free,
