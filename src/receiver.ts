@@ -58,7 +58,7 @@ export interface Receiver<
   }): Promise<Answer>;
   /** Starts `redrive` now. Without this call, the first delivery starts it. */
   start(): void;
-  /** Answers new deliveries with 503. Resolves when all others are answered and every handler has settled. */
+  /** Answers new deliveries with 503. Resolves when all others are answered and every handler has settled or outlasted `maxHandlerTime`. */
   close(): Promise<void>;
   /** Lists, replays and discards events that were not processed. Undefined without the option `deadLetters`. */
   readonly deadLetters: Letters extends DeadLetterStore ? DeadLetters : undefined;
