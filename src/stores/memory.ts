@@ -38,22 +38,24 @@ export function memoryStore(options: MemoryStoreOptions = {}): IdempotencyStore 
 const MAX_ENTRIES = 8_000_000;
 
 /**
- * All other ids are in two generations. A full young generation becomes the old one, and the old one is
- * dropped as a whole. So no order has to be kept: the first key of a `Map` takes 52 µs to find after 100,000 removals.
+ * The latest claim of each event is in one `Map`. If nobody works on it, it also waits in a line, by its last write, to be
+ * forgotten: the first key of a `Map` takes 52 µs to find after 100,000 removals.
  */
 class MemoryStore implements IdempotencyStore {
   readonly scope = 'process';
   readonly retentionMs: number;
   readonly #maxEntries: number;
   readonly #now: () => number;
-  /** Events that are being processed. One whose lease has expired stays until room is needed. */
-  readonly #running = new Map<string, MemoryClaim>();
+  readonly #claims = new Map<string, MemoryClaim>();
+  /** Gaps are where a claim was forgotten, or is worked on again. */
+  #line: (MemoryClaim | undefined)[] = [];
+  /** No claim is before this place. */
+  #first = 0;
+  /** Claims that are not in the line: events in progress, also if their lease has ended since the latest sweep. */
+  #running = 0;
+  #sweepAt: number;
   /** Locks are not events, and take no room from them. */
   readonly #locks = new Map<string, MemoryLock>();
-  #young = new Map<string, MemoryClaim>();
-  #old = new Map<string, MemoryClaim>();
-  /** When the young generation becomes the old one at the latest: by then the retention of every id in the old one is over. */
-  #youngUntil: number;
 
   constructor(options: MemoryStoreOptions) {
     const { maxEntries = 100_000, retention, now = () => performance.now() } = options;
@@ -66,24 +68,30 @@ class MemoryStore implements IdempotencyStore {
     this.#maxEntries = maxEntries;
     this.retentionMs = retentionMs(retention);
     this.#now = now;
-    this.#youngUntil = now() + this.retentionMs;
+    this.#sweepAt = now() + this.retentionMs;
   }
 
   claim(key: string, { leaseMs, fingerprint }: ClaimRequest): ClaimResult {
     const now = this.#now();
-    const found = this.#find(key);
+    if (now >= this.#sweepAt || this.#running >= this.#maxEntries) this.#sweep(now);
+    const found = this.#claims.get(key);
     const latest = found && found.forgetAt > now ? found : undefined;
     if (latest?.state === 'completed') return { status: 'completed', fingerprint: latest.fingerprint };
     if (latest && latest.leaseEnds > now)
       return { status: 'in_progress', retryAfterMs: latest.leaseEnds - now };
-    this.#makeRoom(now);
+    const hasRoom = found !== undefined && found.place === undefined;
+    if (!hasRoom && this.#running >= this.#maxEntries)
+      throw new StoreError(`All ${this.#maxEntries} entries of the memory store are in progress.`);
+    if (found) this.#leaveLine(found);
+    else this.#running += 1;
     const claim = new MemoryClaim(this, key, fingerprint, latest);
-    this.#work(claim, leaseMs, now);
+    this.#claims.set(key, claim);
+    this.#extend(claim, leaseMs, now);
     return { status: 'claimed', claim };
   }
 
   completedWith(key: string): string | undefined {
-    const found = this.#find(key);
+    const found = this.#claims.get(key);
     return found?.state === 'completed' && found.forgetAt > this.#now() ? found.fingerprint : undefined;
   }
 
@@ -112,12 +120,13 @@ class MemoryStore implements IdempotencyStore {
 
   renew(claim: MemoryClaim, leaseMs: number): boolean {
     if (!this.#owns(claim)) return false;
-    this.#work(claim, leaseMs, this.#now());
+    this.#leaveLine(claim);
+    this.#extend(claim, leaseMs, this.#now());
     return true;
   }
 
   complete(claim: MemoryClaim): boolean {
-    if (claim.state === 'completed') return this.#find(claim.key) === claim;
+    if (claim.state === 'completed') return this.#claims.get(claim.key) === claim;
     return this.#end(claim, 'completed');
   }
 
@@ -131,18 +140,14 @@ class MemoryStore implements IdempotencyStore {
     if (!this.#owns(claim)) return false;
     const now = this.#now();
     claim.state = state;
+    this.#leaveLine(claim);
     this.#extend(claim, 0, now);
-    this.#remember(claim, now);
+    this.#joinLine(claim, now);
     return true;
   }
 
-  /** The latest claim of an event. An earlier one may stay behind in an older generation until that is dropped. */
-  #find(key: string): MemoryClaim | undefined {
-    return this.#running.get(key) ?? this.#young.get(key) ?? this.#old.get(key);
-  }
-
   #owns(claim: MemoryClaim): boolean {
-    return this.#find(claim.key) === claim && claim.state === 'running';
+    return claim.state === 'running' && this.#claims.get(claim.key) === claim;
   }
 
   /** Every write starts the retention again; it never ends before the lease. */
@@ -151,36 +156,47 @@ class MemoryStore implements IdempotencyStore {
     claim.forgetAt = now + Math.max(leaseMs, this.retentionMs);
   }
 
-  #work(claim: MemoryClaim, leaseMs: number, now: number): void {
-    this.#running.set(claim.key, claim);
-    this.#extend(claim, leaseMs, now);
+  #joinLine(claim: MemoryClaim, now: number): void {
+    // At most two for each that joins: the line gets shorter once retentions are over, and nobody waits long for that.
+    this.#forgetFirst(now);
+    this.#forgetFirst(now);
+    if (this.#line.length >= 2 * this.#maxEntries) this.#closeGaps();
+    claim.place = this.#line.push(claim) - 1;
+    this.#running -= 1;
   }
 
-  #remember(claim: MemoryClaim, now: number): void {
-    if (this.#young.size >= this.#maxEntries) this.#nextGeneration(now);
-    this.#running.delete(claim.key);
-    this.#young.set(claim.key, claim);
+  /** For a claim that is worked on again. */
+  #leaveLine(claim: MemoryClaim): void {
+    if (claim.place === undefined) return;
+    this.#line[claim.place] = undefined;
+    claim.place = undefined;
+    this.#running += 1;
   }
 
-  #nextGeneration(now: number): void {
-    this.#old = this.#young;
-    this.#young = new Map();
-    this.#youngUntil = now + this.retentionMs;
+  /** If there are as many in line as may be, or the retention of the first is over. */
+  #forgetFirst(now: number): void {
+    while (this.#first < this.#line.length && !this.#line[this.#first]) this.#first += 1;
+    const first = this.#line[this.#first];
+    const isFull = this.#claims.size - this.#running >= this.#maxEntries;
+    if (!first || (first.forgetAt > now && !isFull)) return;
+    this.#claims.delete(first.key);
+    this.#line[this.#first] = undefined;
   }
 
-  #makeRoom(now: number): void {
-    if (now >= this.#youngUntil) {
-      this.#nextGeneration(now);
-      this.#setLapsedAside(now);
-    }
-    if (this.#running.size < this.#maxEntries) return;
-    this.#setLapsedAside(now);
-    if (this.#running.size >= this.#maxEntries)
-      throw new StoreError(`All ${this.#maxEntries} entries of the memory store are in progress.`);
+  #closeGaps(): void {
+    const inLine = this.#line.filter((claim) => claim !== undefined);
+    inLine.forEach((claim, place) => {
+      claim.place = place;
+    });
+    this.#line = inLine;
+    this.#first = 0;
   }
 
-  #setLapsedAside(now: number): void {
-    for (const claim of this.#running.values()) if (claim.leaseEnds <= now) this.#remember(claim, now);
+  /** Claims whose lease has ended wait in line too: if their owners come back, they may still have them. */
+  #sweep(now: number): void {
+    this.#sweepAt = now + this.retentionMs;
+    for (const claim of this.#claims.values())
+      if (claim.place === undefined && claim.leaseEnds <= now) this.#joinLine(claim, now);
   }
 }
 
@@ -196,6 +212,8 @@ class MemoryClaim implements Claim {
   readonly attempt: number;
   finished: readonly string[];
   state: 'running' | 'released' | 'completed' = 'running';
+  /** In the line to be forgotten; undefined while somebody works on the event. */
+  place: number | undefined;
   leaseEnds = 0;
   forgetAt = 0;
 

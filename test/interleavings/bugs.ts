@@ -29,7 +29,7 @@ export const BUGS: readonly Bug[] = [
     what: 'a claim that was taken over can still complete',
     file: 'src/stores/memory.ts',
     find: "return this.#end(claim, 'completed');",
-    replace: "return this.#end(this.#find(claim.key) ?? claim, 'completed');",
+    replace: "return this.#end(this.#claims.get(claim.key) ?? claim, 'completed');",
     breaks: /^P4/,
     seed: 2,
   },

@@ -121,12 +121,13 @@ describe('the memory store', () => {
         await expect(claim(store, key)).rejects.toThrow('All 2 entries');
       for (const key of ['running', 'lapsed']) expect((await claim(store, key)).status).toBe('in_progress');
       expect(await lapsed.complete()).toBe(true);
-      for (const key of ['a', 'b']) await (await granted(store, key)).complete();
+      await (await granted(store, 'a')).complete();
       expect((await claim(store, 'lapsed')).status).toBe('completed');
     });
 
     test('counts the attempts of a claim that lapsed and made room', async () => {
-      const { store, sleep } = stopped({ maxEntries: 1 });
+      const { store, sleep } = stopped({ maxEntries: 2 });
+      await granted(store, 'other', 10);
       const lapsed = await granted(store, 'lapsed', 10);
       await sleep(10);
       await (await granted(store, 'new')).release([]);
@@ -154,6 +155,64 @@ describe('the memory store', () => {
       expect((await claim(store, 'b')).status).toBe('completed');
     });
 
+    test('refuses an id only while maxEntries others are worked on, and forgets one only after as many others', () => {
+      const maxEntries = 2;
+      const step = fc.record({
+        verb: fc.constantFrom('claim', 'complete', 'release', 'renew', 'wait'),
+        key: fc.constantFrom('a', 'b', 'c', 'd'),
+        ms: fc.integer({ min: 1, max: 15 }),
+      });
+      const refusedOnlyWhenFull = (steps: readonly { verb: string; key: string; ms: number }[]) => {
+        let time = 0;
+        const store = memoryStore({ maxEntries, now: () => time });
+        const owners = new Map<string, Claim>();
+        const leases = new Map<string, number>();
+        /** Of each completed id, the others that may have been written after it. */
+        const others = new Map<string, Set<string>>();
+        const written = (key: string) => {
+          for (const [id, after] of others) if (id !== key) after.add(key);
+        };
+        for (const { verb, key, ms } of steps) {
+          const isHeld = (other: string) => (leases.get(other) ?? 0) > time;
+          if (verb === 'wait') {
+            time += ms;
+          } else if (verb === 'claim') {
+            const isFull = [...leases.keys()].filter(isHeld).length >= maxEntries;
+            const after = others.get(key);
+            if (after && after.size < maxEntries) expect(store.completedWith?.(key)).toBe('f');
+            const claimed = () => store.claim(key, { leaseMs: ms, fingerprint: 'f' });
+            if (isFull && !isHeld(key) && store.completedWith?.(key) === undefined) {
+              expect(claimed).toThrow(StoreError);
+              continue;
+            }
+            const answer = claimed() as Awaited<ReturnType<typeof claim>>;
+            expect(answer.status === 'in_progress').toBe(isHeld(key));
+            if (answer.status !== 'claimed') continue;
+            owners.set(key, answer.claim);
+            leases.set(key, time + ms);
+            others.delete(key);
+            written(key);
+          } else {
+            const owner = owners.get(key);
+            const isDone =
+              verb === 'renew'
+                ? owner?.renew(ms)
+                : verb === 'complete'
+                  ? owner?.complete()
+                  : owner?.release([]);
+            if (isHeld(key)) expect(isDone).toBe(true);
+            if (isDone && verb === 'renew') leases.set(key, time + ms);
+            if (isDone && verb !== 'renew') leases.delete(key);
+            if (isDone) written(key);
+            if (isDone && verb === 'complete' && !others.has(key)) others.set(key, new Set(leases.keys()));
+          }
+        }
+      };
+      fc.assert(fc.property(fc.array(step, { minLength: 30, maxLength: 60 }), refusedOnlyWhenFull), {
+        numRuns: 500,
+      });
+    });
+
     test('has room for as many locks as for events, and gives that of a lapsed one away', async () => {
       const { store, sleep } = stopped({ maxEntries: 1 });
       const lock = (key: string, leaseMs: number) => store.lock?.(key, leaseMs);
@@ -172,7 +231,7 @@ describe('the memory store', () => {
   });
 
   describe('when retention is over', () => {
-    test('remembers an id for all of it, however old the generation is that it was written to', async () => {
+    test('remembers an id for all of it, whatever was written before', async () => {
       const { store, sleep } = stopped({ retention: 100 });
       await sleep(99);
       await (await granted(store, 'a', 1)).complete();

@@ -13,22 +13,24 @@ const SOURCE = readFileSync(join(__dirname, '../../src/stores/memory.ts'), 'utf8
 /** From the signature of `claim` to where it has read the latest claim of the key. */
 const READ = /claim\(key: string.*?: undefined;\n/s.exec(SOURCE)?.[0] ?? '';
 const GRANT = 'const claim = new MemoryClaim(this, key, fingerprint, latest);';
-const OWNS = 'this.#find(claim.key) === claim && ';
+const OWNS = ' && this.#claims.get(claim.key) === claim';
 const RELEASE = `if (!this.#end(claim, 'released')) return false;
     claim.finished = [...finished];`;
 const RENEW = `if (!this.#owns(claim)) return false;
-    this.#work(claim, leaseMs, this.#now());`;
-const AGAIN = "if (claim.state === 'completed') return this.#find(claim.key) === claim;";
+    this.#leaveLine(claim);
+    this.#extend(claim, leaseMs, this.#now());`;
+const AGAIN = "if (claim.state === 'completed') return this.#claims.get(claim.key) === claim;";
 const IN_PROGRESS = "return { status: 'in_progress', retryAfterMs: latest.leaseEnds - now };";
 const COMPLETE = "return this.#end(claim, 'completed');";
 const REMEMBERED = 'found && found.forgetAt > now ?';
 const forEverIf = (state: string) => `found && (found.forgetAt > now || found.state ${state}) ?`;
 const FINISHED = 'claim.finished = [...finished];';
 const LEASE = 'claim.leaseEnds = now + leaseMs;';
+const FORGET_AT = 'claim.forgetAt = now + Math.max(leaseMs, this.retentionMs);';
 const LOCK_LEASE = 'lock.leaseEnds = this.#now() + ms;';
 const TAKEN = 'latest && latest.leaseEnds > now';
 const NEXT_ATTEMPT = 'latest.attempt + 1 : 1';
-const OWNER = 'const owner = this.#find(claim.key); if (owner?.state === "running") claim = owner;';
+const OWNER = 'const owner = this.#claims.get(claim.key); if (owner?.state === "running") claim = owner;';
 
 const LOCK = /lock\(key: string.*?held = locks\.get\(key\);\n/s.exec(SOURCE)?.[0] ?? '';
 const HELD = 'if (held && held.leaseEnds > now) return undefined;';
@@ -45,7 +47,11 @@ const MUTANTS: Readonly<Record<string, readonly Damage[]>> = {
   'the first claim of a key is attempt 1': [['counts from zero', NEXT_ATTEMPT, 'latest.attempt + 1 : 0']],
   'a released or abandoned key is forgotten after its retention': [
     ['remembers for ever what was never completed', REMEMBERED, forEverIf('!== "completed"')],
-    ['ignores the retention of what is released', REMEMBERED, forEverIf('=== "released"')],
+    [
+      'ignores the retention of what is released',
+      FORGET_AT,
+      FORGET_AT.replace('now +', 'now + (claim.state === "released" ? 1e9 : 0) +'),
+    ],
   ],
   'an owner that was replaced is refused, whatever the new owner does, and changes nothing': [
     ['leaves a claim its event when another takes it over', OWNS, ''],
@@ -54,7 +60,7 @@ const MUTANTS: Readonly<Record<string, readonly Damage[]>> = {
     [
       'says true to whoever completes what is completed',
       AGAIN,
-      'if (this.#find(claim.key)?.state === "completed") return true;',
+      'if (this.#claims.get(claim.key)?.state === "completed") return true;',
     ],
   ],
   'when a lapsed owner completes while another claims': [
@@ -64,7 +70,7 @@ const MUTANTS: Readonly<Record<string, readonly Damage[]>> = {
     [
       'lets a stale owner complete over what others did',
       COMPLETE,
-      "this.#remember(claim, this.#now()); claim.state = 'running'; return this.#end(claim, 'completed');",
+      "this.#claims.set(claim.key, claim); claim.state = 'running'; return this.#end(claim, 'completed');",
     ],
     [
       'keeps the lease on release',
@@ -75,7 +81,7 @@ const MUTANTS: Readonly<Record<string, readonly Damage[]>> = {
   'attempt increases by one with every claim, after a release and after a lapse': [
     ['keeps the attempt on a takeover', NEXT_ATTEMPT, 'latest.attempt : 1'],
     ['lets no lease lapse', TAKEN, "latest?.state === 'running'"],
-    ['deletes on release', RELEASE, RELEASE.replace(FINISHED, 'this.#young.delete(claim.key);')],
+    ['deletes on release', RELEASE, RELEASE.replace(FINISHED, 'this.#claims.delete(claim.key);')],
   ],
   'a key with a running lease is in progress, and the store says for how long': [
     ['takes over a live lease', TAKEN, 'latest && latest.leaseEnds < now'],
@@ -88,7 +94,7 @@ const MUTANTS: Readonly<Record<string, readonly Damage[]>> = {
     ],
   ],
   'a completed key stays completed': [
-    ['forgets after complete', COMPLETE, COMPLETE.replace(';', ' && this.#young.delete(claim.key);')],
+    ['forgets after complete', COMPLETE, COMPLETE.replace(';', ' && this.#claims.delete(claim.key);')],
     [
       'returns the fingerprint of the duplicate',
       "return { status: 'completed', fingerprint: latest.fingerprint };",
@@ -135,12 +141,12 @@ const MUTANTS: Readonly<Record<string, readonly Damage[]>> = {
   'the retention starts with the last write': [
     [
       'counts the retention of what is completed from its claim',
-      'this.#extend(claim, 0, now);\n    this.#remember',
-      'if (state !== "completed") this.#extend(claim, 0, now);\n    this.#remember',
+      'this.#extend(claim, 0, now);\n    this.#joinLine',
+      'if (state !== "completed") this.#extend(claim, 0, now);\n    this.#joinLine',
     ],
     [
       'counts the retention from the first write',
-      'claim.forgetAt = now + Math.max(leaseMs, this.retentionMs);',
+      FORGET_AT,
       'claim.forgetAt ||= now + Math.max(leaseMs, this.retentionMs);',
     ],
   ],
@@ -170,7 +176,7 @@ const MUTANTS: Readonly<Record<string, readonly Damage[]>> = {
   ],
   'completedWith() returns the fingerprint of the run that completed a key': [
     ['knows a running key as completed', KNOWN, KNOWN.replace("found?.state === 'completed'", 'found')],
-    ['ignores the case of a key', KNOWN, KNOWN.replaceAll('found', 'this.#find(key.toLowerCase())')],
+    ['ignores the case of a key', KNOWN, KNOWN.replaceAll('found', 'this.#claims.get(key.toLowerCase())')],
   ],
   'completedWith() changes nothing: a new key stays new, and an owner keeps its key': [
     [
@@ -180,7 +186,7 @@ const MUTANTS: Readonly<Record<string, readonly Damage[]>> = {
     ],
   ],
   'ping() changes nothing': [
-    ['begins anew when it is asked whether it is well', READ, `ping() { this.#young.clear(); } ${READ}`],
+    ['begins anew when it is asked whether it is well', READ, `ping() { this.#claims.clear(); } ${READ}`],
   ],
 };
 
