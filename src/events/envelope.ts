@@ -38,23 +38,25 @@ export interface Decoded {
   readonly issues?: readonly Issue[];
 }
 
-const PRINTABLE = /^[!-~]{1,255}$/;
+const MAX_LENGTH = 255;
+/** Of any length: with `{1,255}` the same test takes twice as long. */
+const PRINTABLE = /^[!-~]+$/;
 const NAME = /^[!-~]+\.[!-~]+$/;
 
 /** Whether a text is `<resource>.<action>`, the documented pattern of event names. */
 export function isEventName(text: string): boolean {
-  return text.length <= 255 && NAME.test(text);
+  return text.length <= MAX_LENGTH && NAME.test(text);
 }
 
 /**
  * An identifier: printable ASCII, so that every store, log and header keeps it unchanged. Postgres refuses a NUL,
  * and two different lone surrogates would become one key.
  */
-export const identifier = z.string().regex(PRINTABLE, 'expected 1 to 255 printable ASCII characters');
+export const identifier = z.string().regex(/^[!-~]{1,255}$/, 'expected 1 to 255 printable ASCII characters');
 
 /** The same check as {@link identifier}. */
 export function isIdentifier(value: unknown): value is string {
-  return typeof value === 'string' && PRINTABLE.test(value);
+  return typeof value === 'string' && value.length <= MAX_LENGTH && PRINTABLE.test(value);
 }
 
 /** A JSON object that is not an array. */
