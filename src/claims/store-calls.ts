@@ -5,7 +5,7 @@ import type { Logger } from '../logger.js';
 import { type ClaimAnswer, type GrantedClaim, readClaimAnswer, readLockAnswer } from './claim-answer.js';
 import type { IdempotencyStore, JoinableLetters, Lock } from './idempotency-store.js';
 import { lockOf } from './lock-of-claim.js';
-import { StoreFailure, TimedCalls } from './timed-calls.js';
+import { type Answer, StoreFailure, TimedCalls } from './timed-calls.js';
 
 /** Three tries to complete within two seconds, however fast each fails: a server that restarts is back by then. */
 const TRIES = 3;
@@ -41,36 +41,42 @@ export class StoreCalls extends TimedCalls<Claimant> {
     this.rules = rules;
   }
 
-  claim(key: string, fingerprint: string): Promise<ClaimAnswer | StoreFailure> {
+  claim(key: string, fingerprint: string): Answer<ClaimAnswer> {
     const { lease: leaseMs, joined: deadLetters } = this.rules;
     this.#claimed = [key, fingerprint];
     const call = () => this.#store.claim(key, { leaseMs, fingerprint, deadLetters });
     return this.#request('claim', call, readClaimAnswer, (answer) => {
-      return answer.status === 'claimed' && this.call(() => answer.claim.release(answer.finished));
+      if (answer.status !== 'claimed') return false;
+      void this.call(() => answer.claim.release(answer.finished));
+      return true;
     });
   }
 
   /** A store without locks is asked for a claim instead. @returns undefined while another caller has the lock */
-  lock(key: string): Promise<Lock | undefined | StoreFailure> {
+  lock(key: string): Answer<Lock | undefined> {
     const { lease } = this.rules;
     const store = this.#store;
     const call = () =>
       store.lock ? store.lock(key, lease) : lockOf((request) => store.claim(key, request), lease);
-    return this.#request('lock', call, readLockAnswer, (lock) => lock && this.call(() => lock.release()));
+    return this.#request('lock', call, readLockAnswer, (lock) => {
+      if (!lock) return false;
+      void this.call(() => lock.release());
+      return true;
+    });
   }
 
   /**
    * Requests a claim or a lock. Nobody works under one that comes too late, so it is given back: the next delivery need not
    * wait for its lease.
    *
-   * @param giveBack releases what the answer grants; false or undefined if it grants nothing
+   * @param giveBack releases what the answer grants; false if it grants nothing
    */
-  #request<Answer>(
+  #request<Granted>(
     what: 'claim' | 'lock',
     call: () => unknown,
-    read: (answer: unknown) => Answer | StoreFailure,
-    giveBack: (answer: Answer) => Promise<unknown> | false | undefined,
-  ): Promise<Answer | StoreFailure> {
+    read: (answer: unknown) => Granted | StoreFailure,
+    giveBack: (answer: Granted) => boolean,
+  ): Answer<Granted> {
     const { lease } = this.rules;
     const calledAt = performance.now();
     const check = (given: unknown) => {
@@ -89,7 +95,7 @@ export class StoreCalls extends TimedCalls<Claimant> {
     await this.checkedCall('lock not released, so its lease will lapse', () => lock.release());
   }
 
-  renew(claim: Pick<Lock, 'renew'>): Promise<boolean | StoreFailure> {
+  renew(claim: Pick<Lock, 'renew'>): Answer<boolean> {
     const call = () => claim.renew(this.rules.lease);
     return this.checkedCall('the claim was not renewed', call, (answer) => checkBoolean('renew', answer));
   }

@@ -14,7 +14,10 @@ export class StoreFailure {
   }
 }
 
-/** Calls for one caller, with its logger. They never reject. */
+/** A promise only if the store answers by one: a delivery with a store that answers at once waits for nothing. */
+export type Answer<Value> = Value | StoreFailure | Promise<Value | StoreFailure>;
+
+/** Calls for one caller, with its logger. They never throw or reject. */
 export class TimedCalls<Caller extends { readonly log: Logger }> {
   readonly caller: Caller;
   readonly #timeout: number;
@@ -37,33 +40,36 @@ export class TimedCalls<Caller extends { readonly log: Logger }> {
    * @param failed what the log says then
    * @param onLate given an answer that came after the deadline and passed the check
    */
-  protected async checkedCall<Value>(
+  protected checkedCall<Value>(
     failed: string,
     call: () => unknown,
     check: (answer: unknown) => Value | StoreFailure = (answer) => answer as Value,
     onLate?: (value: Value) => void,
-  ): Promise<Value | StoreFailure> {
+  ): Answer<Value> {
     const checkLate = (late: unknown) => {
       const checked = check(late);
       if (checked !== undefined && !(checked instanceof StoreFailure)) onLate?.(checked);
     };
-    const answer = await this.call(call, onLate && checkLate);
-    const checked = answer instanceof StoreFailure ? answer : check(answer);
-    if (checked instanceof StoreFailure) this.logFailure(failed, checked);
-    return checked;
+    const conclude = (answer: unknown) => {
+      const checked = answer instanceof StoreFailure ? answer : check(answer);
+      if (checked instanceof StoreFailure) this.logFailure(failed, checked);
+      return checked;
+    };
+    const answer = this.call(call, onLate && checkLate);
+    return answer instanceof Promise ? answer.then(conclude) : conclude(answer);
   }
 
   /** @param onLate given an answer that came after the deadline */
-  async call<Value>(
+  call<Value>(
     call: () => Value | Promise<Value>,
     onLate?: (value: Value) => void,
     ms = this.#timeout,
-  ): Promise<Value | StoreFailure> {
+  ): Answer<Value> {
     this.calledAt = performance.now();
     try {
       const answer = call();
       // A store that answers at once needs no deadline, and so no timer.
-      if (isThenable(answer)) return await this.#inTime(answer, ms, onLate);
+      if (isThenable(answer)) return this.#inTime(answer, ms, onLate);
       this.#waited(this.calledAt);
       return answer;
     } catch (cause) {
@@ -79,6 +85,8 @@ export class TimedCalls<Caller extends { readonly log: Logger }> {
     onLate?: (value: Value) => void,
   ): Promise<Value | StoreFailure> {
     const { calledAt } = this;
+    // A native promise: the thenable of a store may throw, settle twice, or settle with another thenable.
+    const native = new Promise<Value>((follow) => follow(answering));
     return new Promise((resolve) => {
       let late = false;
       const settle = (answer: Value | StoreFailure) => {
@@ -90,8 +98,7 @@ export class TimedCalls<Caller extends { readonly log: Logger }> {
         late = true;
         settle(new StoreFailure(`No answer within ${ms} ms.`));
       }, ms);
-      // As a native promise: the thenable of a store may settle twice, or with another thenable.
-      Promise.resolve(answering).then(
+      native.then(
         (value) => (late ? onLate?.(value) : settle(value)),
         (cause) => late || settle(this.#threw(cause)),
       );

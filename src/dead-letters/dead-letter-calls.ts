@@ -13,13 +13,11 @@ import {
   type ProcessedEvent,
   REASONS,
 } from '../claims/dead-letter-store.js';
-import { StoreFailure, TimedCalls } from '../claims/timed-calls.js';
+import { type Answer, StoreFailure, TimedCalls } from '../claims/timed-calls.js';
 import { StoreError } from '../errors.js';
 import type { Logger } from '../logger.js';
 import type { LetterQuery } from './dead-letter-filter.js';
 import { LetterGroups, sumOf } from './letter-queries.js';
-
-type Answered<Value> = Promise<Value | StoreFailure>;
 
 /** How many letters are listed with one call, unless the caller wants fewer. */
 export const MAX_PAGE = 100;
@@ -36,7 +34,7 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
   }
 
   /** @param onLate called with the id of a letter that the store kept after the deadline */
-  keep(letter: NewDeadLetter, onLate: (id: string) => void): Answered<string> {
+  keep(letter: NewDeadLetter, onLate: (id: string) => void): Answer<string> {
     return this.checkedCall(
       'the event was not kept as a dead letter',
       () => this.store.keep(letter),
@@ -45,12 +43,12 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
     );
   }
 
-  update(id: string, change: DeadLetterChange): Answered<boolean> {
+  update(id: string, change: DeadLetterChange): Answer<boolean> {
     const call = () => this.store.update(id, change);
     return this.checkedCall('the dead letter was not changed', call, booleanOf('update'));
   }
 
-  remove(event: ProcessedEvent, transaction?: unknown): Answered<number> {
+  remove(event: ProcessedEvent, transaction?: unknown): Answer<number> {
     return this.checkedCall(
       transaction === undefined
         ? 'the event is processed, and its dead letter was not removed: a replay will remove it'
@@ -60,13 +58,17 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
     );
   }
 
-  discard(id: string, why: Pick<Discarded, 'by' | 'because'>): Answered<boolean> {
+  discard(id: string, why: Pick<Discarded, 'by' | 'because'>): Answer<boolean> {
     const call = () => this.store.discard(id, why);
     return this.checkedCall('the dead letter was not discarded', call, booleanOf('discard'));
   }
 
   /** The next page that is not empty. It may have fewer than `limit` letters although there are more. */
-  async list(query: LetterQuery, after: string | undefined, limit = MAX_PAGE): Answered<DeadLetterPage> {
+  async list(
+    query: LetterQuery,
+    after: string | undefined,
+    limit = MAX_PAGE,
+  ): Promise<DeadLetterPage | StoreFailure> {
     for await (const page of this.pages(query, after, limit))
       if (page instanceof StoreFailure || page.letters.length > 0) return page;
     return { letters: [] };
@@ -95,7 +97,7 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
     }
   }
 
-  async count(query: LetterQuery): Answered<number> {
+  async count(query: LetterQuery): Promise<number | StoreFailure> {
     const { keyId, ...stored } = query;
     if (this.#countsAtOnce(keyId)) {
       const call = () => this.store.count(stored);
@@ -110,7 +112,7 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
   }
 
   /** @param names at most this many for each reason; the letters of further names are counted together */
-  async countGroups(query: LetterQuery, names: number): Answered<readonly DeadLetterGroup[]> {
+  async countGroups(query: LetterQuery, names: number): Promise<readonly DeadLetterGroup[] | StoreFailure> {
     const { keyId, ...stored } = query;
     if (this.store.countGroups && this.#countsAtOnce(keyId)) {
       const call = () => this.store.countGroups?.(stored, { names });
@@ -124,7 +126,7 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
     return groups.list();
   }
 
-  read(id: string, transaction?: unknown): Answered<DeadLetterContent> {
+  read(id: string, transaction?: unknown): Answer<DeadLetterContent> {
     const call = () => this.store.read(id, transaction === undefined ? {} : { transaction });
     return this.checkedCall('the dead letter was not read', call, readContent);
   }

@@ -25,6 +25,8 @@ export interface OutdatedKeys {
 export interface KeysOf {
   (headers: IncomingHttpHeaders): readonly SigningKey[] | Promise<readonly SigningKey[]>;
   readonly refresh?: (askedAt: number) => Promise<FreshKeys>;
+  /** The keys, if they are the same for every delivery. */
+  readonly fixed?: readonly SigningKey[];
 }
 
 export interface FreshKeys {
@@ -48,8 +50,7 @@ export function resolveKeys(
 ): KeysOf {
   if (typeof source === 'function') return fromFunction(source);
   if (source !== undefined) {
-    const keys = signingKeys(source);
-    return () => keys;
+    return always(signingKeys(source));
   }
   const fromEnvironment = process.env[KEY_VARIABLE];
   if (fromEnvironment === undefined) {
@@ -59,8 +60,11 @@ export function resolveKeys(
         : `No private key. Set the environment variable ${KEY_VARIABLE}, or give the option privateKey: text, a list, or a function.`,
     );
   }
-  const keys = [signingKey(fromEnvironment, `The environment variable ${KEY_VARIABLE}`)];
-  return () => keys;
+  return always([signingKey(fromEnvironment, `The environment variable ${KEY_VARIABLE}`)]);
+}
+
+function always(keys: readonly SigningKey[]): KeysOf {
+  return Object.assign(() => keys, { fixed: keys });
 }
 
 function fromFunction(source: KeyFunction): KeysOf {

@@ -51,8 +51,20 @@ function missing(headers: IncomingHttpHeaders, name: string): string {
   return `${expected} These came: ${came}. If one of them carries the signature, name it in the option signatureHeader.`;
 }
 
-/** Tries every key, in constant time. If none matches and the keys can be reloaded, tries the reloaded ones. */
-export async function checkSignature(
+/**
+ * Tries every key, in constant time. If none matches and the keys can be reloaded, tries the reloaded ones.
+ * Returns a promise only if keys have to be loaded.
+ */
+export function checkSignature(
+  body: SignedBody,
+  signature: string,
+  c: Pick<Configuration, 'keys' | 'storeTimeout'>,
+): Proof | Rejection | Promise<Proof | Rejection> {
+  const { fixed } = c.keys;
+  return fixed ? prove(body.bytes, signature, fixed) : checkWithLoadedKeys(body, signature, c);
+}
+
+async function checkWithLoadedKeys(
   body: SignedBody,
   signature: string,
   c: Pick<Configuration, 'keys' | 'storeTimeout'>,

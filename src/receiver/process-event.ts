@@ -158,7 +158,7 @@ async function runClaimed(work: ClaimedWork, c: Rules, answerEarly: AnswerEarly)
     return runClaimed({ ...work, refused: true }, c, answerEarly);
   }
 
-  const unremoved = await letter?.removeInCommit(claim);
+  const unremoved = letter && (await letter.removeInCommit(claim));
   if (unremoved) return keepAndRelease(held, failed(storeUnavailable(unremoved)));
   const completed = await store.complete(claim, lease, () => letter?.removeCompleted(fingerprint.text));
   if (completed === false) return keepUnclaimed(held, failed(new Rejection('CLAIM_LOST')));
@@ -166,7 +166,7 @@ async function runClaimed(work: ClaimedWork, c: Rules, answerEarly: AnswerEarly)
   // 200 only may.
   if (claim.transactional && completed instanceof StoreFailure)
     return keepUnclaimed(held, failed(storeUnavailable(completed)));
-  await letter?.removeAfter(claim);
+  if (letter) await letter.removeAfter(claim);
   return matched.outcome;
 }
 

@@ -59,6 +59,19 @@ const LAZY: Record<string, () => unknown> = {
       },
     };
   },
+  'is a promise whose constructor throws when it is read': () =>
+    Object.defineProperty(Promise.resolve(), 'constructor', {
+      get() {
+        throw new Error('The connection is closed.');
+      },
+    }),
+  'is a promise whose then throws': () =>
+    Object.assign(Promise.resolve(), {
+      // biome-ignore lint/suspicious/noThenProperty: the promise is what is tested
+      then() {
+        throw new Error('The connection is closed.');
+      },
+    }),
   'resolves with a promise that rejects': () => ({
     // biome-ignore lint/suspicious/noThenProperty: the thenable is what is tested
     then: (fulfil: (value: unknown) => void) =>
@@ -136,9 +149,14 @@ const blocking: IdempotencyStore['claim'] = (...asked) => {
   for (const end = performance.now() + 150; performance.now() < end; );
   return answer;
 };
+const withoutRelease = (answer: ReturnType<IdempotencyStore['claim']>) => {
+  if ('claim' in answer) Object.assign(answer.claim, { release: () => false });
+  return answer;
+};
 test.each<[string, IdempotencyStore['claim']]>([
   ['at once', blocking],
   ['by a promise', async (...asked) => blocking(...asked)],
+  ['at once, and says no when the claim is given back', (...asked) => withoutRelease(blocking(...asked))],
 ])(
   'a store that blocks the event loop for longer than the lease, and answers %s, grants nothing',
   async (_how, claim) => {
