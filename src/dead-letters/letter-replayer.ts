@@ -140,6 +140,7 @@ export class LetterReplayer {
   /** Cached keys are reloaded first, because one of them may have been revoked. */
   async #loadKeys(headers: Delivery['headers']): Promise<readonly SigningKey[]> {
     const { keys } = this.#c;
+    if (typeof keys !== 'function') return keys;
     const fresh = await keys.refresh?.(Number.NEGATIVE_INFINITY);
     return fresh && fresh.keys.length > 0 ? fresh.keys : keys(headers);
   }

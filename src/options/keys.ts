@@ -25,8 +25,6 @@ export interface OutdatedKeys {
 export interface KeysOf {
   (headers: IncomingHttpHeaders): readonly SigningKey[] | Promise<readonly SigningKey[]>;
   readonly refresh?: (askedAt: number) => Promise<FreshKeys>;
-  /** The keys, if they are the same for every delivery. */
-  readonly fixed?: readonly SigningKey[];
 }
 
 export interface FreshKeys {
@@ -41,17 +39,17 @@ export const KEY_VARIABLE = 'SERVICE_PRIVATE_KEY';
 const MAX_CACHED = 1_000;
 
 /**
+ * The keys, if they are the same for every delivery, or the function that loads them.
+ *
  * @param isGiven whether the option is present, even as undefined: the app may read it from a variable that is not set
  * @throws {ConfigurationError} if there is no key, or one that anyone could guess
  */
 export function resolveKeys(
   source: string | readonly string[] | KeyFunction | undefined,
   isGiven = false,
-): KeysOf {
+): readonly SigningKey[] | KeysOf {
   if (typeof source === 'function') return fromFunction(source);
-  if (source !== undefined) {
-    return always(signingKeys(source));
-  }
+  if (source !== undefined) return signingKeys(source);
   const fromEnvironment = process.env[KEY_VARIABLE];
   if (fromEnvironment === undefined) {
     throw new ConfigurationError(
@@ -60,11 +58,7 @@ export function resolveKeys(
         : `No private key. Set the environment variable ${KEY_VARIABLE}, or give the option privateKey: text, a list, or a function.`,
     );
   }
-  return always([signingKey(fromEnvironment, `The environment variable ${KEY_VARIABLE}`)]);
-}
-
-function always(keys: readonly SigningKey[]): KeysOf {
-  return Object.assign(() => keys, { fixed: keys });
+  return [signingKey(fromEnvironment, `The environment variable ${KEY_VARIABLE}`)];
 }
 
 function fromFunction(source: KeyFunction): KeysOf {

@@ -8,6 +8,7 @@ import type { Handler, Matching, Pattern } from '../handlers/handler.js';
 import { Handlers } from '../handlers/handlers.js';
 import type { Logger } from '../logger.js';
 import type { Observer } from '../observer.js';
+import type { SigningKey } from '../signature.js';
 import {
   anything,
   defineOptions,
@@ -140,7 +141,7 @@ export const RECEIVER_OPTIONS = defineOptions(RECEIVER_RULES);
 /** The options as the stations use them: every time in milliseconds, every size in bytes. */
 export interface Configuration
   extends Omit<OptionValues<typeof RECEIVER_RULES>, 'privateKey' | 'handlers' | 'store'> {
-  readonly keys: KeysOf;
+  readonly keys: readonly SigningKey[] | KeysOf;
   readonly handlers: Handlers;
   readonly store: IdempotencyStore<object> | undefined;
   /** Never without a store. */

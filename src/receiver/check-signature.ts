@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { withDeadline } from '../claims/deadline.js';
 import { ConfigurationError, Rejection } from '../errors.js';
-import type { FreshKeys } from '../options/keys.js';
+import type { FreshKeys, KeysOf } from '../options/keys.js';
 import type { Configuration } from '../options/options.js';
 import { isSignature, type SigningKey, verify } from '../signature.js';
 
@@ -60,21 +60,23 @@ export function checkSignature(
   signature: string,
   c: Pick<Configuration, 'keys' | 'storeTimeout'>,
 ): Proof | Rejection | Promise<Proof | Rejection> {
-  const { fixed } = c.keys;
-  return fixed ? prove(body.bytes, signature, fixed) : checkWithLoadedKeys(body, signature, c);
+  const { keys, storeTimeout } = c;
+  return typeof keys === 'function'
+    ? checkWithLoadedKeys(body, signature, keys, storeTimeout)
+    : prove(body.bytes, signature, keys);
 }
 
 async function checkWithLoadedKeys(
   body: SignedBody,
   signature: string,
-  c: Pick<Configuration, 'keys' | 'storeTimeout'>,
+  keysOf: KeysOf,
+  timeout: number,
 ): Promise<Proof | Rejection> {
-  const { keys, storeTimeout } = c;
-  const { refresh } = keys;
+  const { refresh } = keysOf;
   const askedAt = performance.now();
-  const result = await proveWith(() => keys(body.headers), body, signature, storeTimeout);
+  const result = await proveWith(() => keysOf(body.headers), body, signature, timeout);
   const isMismatch = result instanceof Rejection && result.code === 'SIGNATURE_MISMATCH';
-  return refresh && isMismatch ? proveWith(() => refresh(askedAt), body, signature, storeTimeout) : result;
+  return refresh && isMismatch ? proveWith(() => refresh(askedAt), body, signature, timeout) : result;
 }
 
 type Loaded = readonly SigningKey[] | FreshKeys;
