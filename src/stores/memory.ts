@@ -79,13 +79,14 @@ class MemoryStore implements IdempotencyStore {
     if (latest?.state === 'completed') return { status: 'completed', fingerprint: latest.fingerprint };
     if (latest && latest.leaseEnds > now)
       return { status: 'in_progress', retryAfterMs: latest.leaseEnds - now };
-    const hasRoom = found !== undefined && found.place === undefined;
-    if (!hasRoom && this.#running >= this.#maxEntries)
+    // A claim whose lease has ended leaves its room to the next one.
+    const needsRoom = !found || found.place !== undefined;
+    if (needsRoom && this.#running >= this.#maxEntries)
       throw new StoreError(`All ${this.#maxEntries} entries of the memory store are in progress.`);
-    if (found) this.#leaveLine(found);
-    else this.#running += 1;
     const claim = new MemoryClaim(this, key, fingerprint, latest);
     this.#claims.set(key, claim);
+    if (found) this.#leaveLine(found);
+    else this.#running += 1;
     this.#extend(claim, leaseMs, now);
     return { status: 'claimed', claim };
   }
