@@ -84,10 +84,29 @@ export class Throttle {
 
 const SYSTEM_OR_SQL = /^(?:E[A-Z0-9]{2,14}|[0-9][0-9A-Z]{4})$/;
 
+/** The first word of an error reply of Redis; one from inside a script of Redis 6 has more text before it. */
+const REPLY = /^(?:ERR .{0,200}@user_script: ?\d+: )?-?([A-Z]{2,20})\b/;
+const REDIS_CODES: ReadonlySet<string> = new Set(
+  (
+    'ASK BUSY BUSYGROUP BUSYKEY CLUSTERDOWN CROSSSLOT DENIED EXECABORT INPROG IOERR LOADING MASTERDOWN MISCONF MOVED ' +
+    'NOAUTH NOGOODSLAVE NOGROUP NOMASTERLINK NOPERM NOPROTO NOREPLICAS NOSCRIPT NOTBUSY OOM READONLY TRYAGAIN ' +
+    'UNBLOCKED UNKILLABLE WRONGPASS WRONGTYPE'
+  ).split(' '),
+);
+
+/** The code with which Redis refused a command. @param anyWord whether the error is known to be a reply of Redis */
+export function redisCodeOf(
+  { message }: { readonly message?: unknown },
+  anyWord = false,
+): string | undefined {
+  const code = typeof message === 'string' ? REPLY.exec(message)?.[1] : undefined;
+  return code !== undefined && (anyWord || REDIS_CODES.has(code)) ? code : undefined;
+}
+
 /** What is logged about an error of a handler, a store or an observer. */
 export interface ErrorDescription {
   readonly type: string;
-  /** A system or SQL code, or one of this package. */
+  /** A system, SQL or Redis code, or one of this package. */
   readonly code?: string;
   /** `file:line:column` of the innermost frames. */
   readonly at?: string[];
@@ -102,7 +121,7 @@ export function describeError(error: unknown): ErrorDescription {
     if (!(error instanceof Error)) return { type: error === null ? 'null' : typeof error };
     const type = /^[A-Za-z_$][\w$]{0,63}$/.exec(error.constructor.name)?.[0] ?? 'Error';
     const given = String((error as { code?: unknown }).code);
-    const code = WebhookError.is(error) ? given : SYSTEM_OR_SQL.exec(given)?.[0];
+    const code = WebhookError.is(error) ? given : (SYSTEM_OR_SQL.exec(given)?.[0] ?? redisCodeOf(error));
     const at = describeFrames(error);
     return { type, ...(code && { code }), ...(at && { at }) };
   } catch {

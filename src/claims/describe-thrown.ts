@@ -1,11 +1,11 @@
 // Describes what a store threw: its code and how to fix it, never its message.
 import { StoreError } from '../errors.js';
+import { redisCodeOf } from '../logger.js';
 
 /** The codes of Postgres, Prisma, MySQL and MariaDB, and the system. */
 const CODE = /^(?:[0-9][0-9A-Z]{4}|P[0-9]{4}|ER_[A-Z_]{3,50}|E[A-Z]{2,14})$/;
-/** An error reply of Redis begins with its code; one from inside a script has more text before it. */
-const REPLY =
-  /^(?:ERR .{0,200}@user_script: ?\d+: )?-?(WRONGTYPE|NOAUTH|WRONGPASS|NOPERM|READONLY|OOM|LOADING|CLUSTERDOWN)\b/;
+/** A reply of Redis, in redis, ioredis and Upstash. A bundler may rename these classes. */
+const REPLY_CLASS = /^(?:ReplyError|ErrorReply|SimpleError|BlobError|UpstashError)$/;
 /** Clients and ORMs wrap the error of the driver. */
 const MAX_DEPTH = 4;
 
@@ -25,9 +25,22 @@ const CURES: readonly (readonly [codes: string, cure: string])[] = [
   ['ENOTFOUND', 'Its host name does not resolve: correct it.'],
   ['WRONGTYPE', 'Something else uses its keys: give redisStore() another prefix.'],
   ['NOAUTH WRONGPASS', 'Redis refuses the user or password: correct those of the client.'],
-  ['NOPERM', 'The Redis user may not run scripts on these keys: change its ACL.'],
+  [
+    'NOPERM',
+    'The Redis user may not use these keys: add the prefix of the store to its ACL, e.g. ~webhook:*.',
+  ],
   ['READONLY', 'This Redis is a replica: connect to the primary.'],
+  ['MASTERDOWN', 'This replica has lost its primary: connect to the primary.'],
   ['OOM', 'Redis has no memory left: raise maxmemory.'],
+  ['NOREPLICAS', 'Too few replicas are connected: start them, or lower min-replicas-to-write.'],
+  ['MISCONF', 'Redis cannot write to its disk: free space, or fix the error that its log names.'],
+  ['LOADING', 'Redis is still loading its data: wait until it has.'],
+  ['BUSY', 'Another script occupies Redis: end it with SCRIPT KILL.'],
+  ['CLUSTERDOWN', 'The cluster does not serve every slot: check its nodes with CLUSTER INFO.'],
+  ['MOVED ASK', 'This Redis is a node of a cluster: use the cluster client of your library.'],
+  ['TRYAGAIN', 'The cluster is moving this slot: wait until it has.'],
+  ['CROSSSLOT', 'These keys are in different slots of the cluster: give the store a prefix without braces.'],
+  ['DENIED', 'Redis is in protected mode: set a password, and give it to the client.'],
 ];
 
 /**
@@ -54,9 +67,11 @@ export function describeThrown(
 /** The innermost code: the outer ones come from the client, and say less. */
 function codeOf(error: unknown, depth: number): string | undefined {
   if (typeof error !== 'object' || error === null || depth === 0) return undefined;
-  const { code, meta, cause, message } = error as Record<string, unknown>;
+  const { code, meta, cause, name } = error as Record<string, unknown>;
   const inner = codeOf(meta, depth - 1) ?? codeOf(cause, depth - 1);
   if (inner !== undefined) return inner;
   const own = typeof code === 'string' ? CODE.exec(code)?.[0] : undefined;
-  return own ?? (typeof message === 'string' ? REPLY.exec(message)?.[1] : undefined);
+  if (own !== undefined) return own;
+  const isReply = [name, error.constructor?.name].some((type) => REPLY_CLASS.test(String(type)));
+  return redisCodeOf(error, isReply);
 }

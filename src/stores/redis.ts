@@ -97,9 +97,9 @@ export function redisStore(options: RedisStoreOptions): IdempotencyStore {
     lock: (key, leaseMs) => lockOf((request) => claim(key, request), leaseMs),
     completedWith: async (key) => text(await run(COMPLETED, { key: prefix + key, token: '' })),
 
-    /** Through a script, so that a cluster routes it like a claim; the key never exists. */
+    /** Through a script, so that a cluster routes it like a claim. Rejects unless claims can be written. */
     async ping(): Promise<void> {
-      flag(await run(PING, { key: `${prefix}ping`, token: '' }));
+      flag(await run(PING, { key: `${prefix}ping`, token: newToken() }));
     },
   };
 }

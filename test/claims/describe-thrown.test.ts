@@ -45,9 +45,23 @@ test.each([
   ['WRONGTYPE', 'Something else uses its keys: give redisStore() another prefix.'],
   ['NOAUTH', REFUSED],
   ['WRONGPASS', REFUSED],
-  ['NOPERM', 'The Redis user may not run scripts on these keys: change its ACL.'],
+  [
+    'NOPERM',
+    'The Redis user may not use these keys: add the prefix of the store to its ACL, e.g. ~webhook:*.',
+  ],
   ['READONLY', 'This Redis is a replica: connect to the primary.'],
+  ['MASTERDOWN', 'This replica has lost its primary: connect to the primary.'],
   ['OOM', 'Redis has no memory left: raise maxmemory.'],
+  ['NOREPLICAS', 'Too few replicas are connected: start them, or lower min-replicas-to-write.'],
+  ['MISCONF', 'Redis cannot write to its disk: free space, or fix the error that its log names.'],
+  ['LOADING', 'Redis is still loading its data: wait until it has.'],
+  ['BUSY', 'Another script occupies Redis: end it with SCRIPT KILL.'],
+  ['CLUSTERDOWN', 'The cluster does not serve every slot: check its nodes with CLUSTER INFO.'],
+  ['MOVED', 'This Redis is a node of a cluster: use the cluster client of your library.'],
+  ['ASK', 'This Redis is a node of a cluster: use the cluster client of your library.'],
+  ['TRYAGAIN', 'The cluster is moving this slot: wait until it has.'],
+  ['CROSSSLOT', 'These keys are in different slots of the cluster: give the store a prefix without braces.'],
+  ['DENIED', 'Redis is in protected mode: set a password, and give it to the client.'],
 ])('a Redis that replied %s is described with what to do', (code, cure) => {
   const described = { code, message: `It threw ${code}. ${cure}` };
   for (const reply of [
@@ -59,16 +73,22 @@ test.each([
     expect(describeThrown(new Error(reply), 'store')).toEqual(described);
 });
 
+/** As redis and ioredis name them. */
+class SimpleError extends Error {}
+const reply = (message: string) => Object.assign(new Error(message), { name: 'ReplyError' });
+
 test.each<[string, unknown, string]>([
   ['a code without a cure', coded('23514'), '23514'],
-  ['a code of Redis without a cure', new Error('LOADING secret'), 'LOADING'],
+  ['a code of Redis without a cure', new Error('UNKILLABLE secret'), 'UNKILLABLE'],
+  ['the first word of any reply of ioredis', reply('NEWCODE secret'), 'NEWCODE'],
+  ['the first word of any reply of redis', new SimpleError('ERR secret'), 'ERR'],
   ['the code of Prisma where its meta has none', coded('P2024', { meta: { code: 7 } }), 'P2024'],
   ['the code of an error whose meta has only text', coded('P2024', { meta: { message: 'secret' } }), 'P2024'],
   ['a short code of the system', coded('EIO'), 'EIO'],
   [
     'the code in a Redis reply, if `code` is not valid',
-    coded('secret', { message: 'LOADING secret' }),
-    'LOADING',
+    coded('secret', { message: 'UNKILLABLE secret' }),
+    'UNKILLABLE',
   ],
 ])('%s is named', (_what, cause, code) => {
   expect(describeThrown(cause, 'store')).toEqual({ code, message: `It threw ${code}.` });
@@ -96,6 +116,7 @@ test.each<[string, unknown]>([
   ['a word that is not a code', new Error('SECRET is out')],
   ['a word that begins like a code', new Error('OOMPH')],
   ['a reply that is quoted later', new Error('secret WRONGTYPE')],
+  ['a reply that begins with a name', reply('Jane secret')],
   ['a code too deep inside', wrapped(4)],
   ['a message that is no text', Object.assign(new Error(), { message: 7 })],
   [

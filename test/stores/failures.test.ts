@@ -1,6 +1,7 @@
 // What the log says when a database refuses a store: the code, and what to do about it.
 import { randomBytes } from 'node:crypto';
-import { afterAll, expect, test } from '@jest/globals';
+import { rmSync } from 'node:fs';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { IdempotencyStore } from 'payment-webhooks';
 import { postgresDeadLetters, postgresStore } from 'payment-webhooks/stores/postgres';
@@ -11,10 +12,11 @@ import { startEndpoint } from '../setup/endpoint.js';
 import { ownMariadb, withMariadb } from '../setup/own-mariadb.js';
 import { needing } from '../setup/platform.js';
 import { refusingPort } from '../setup/ports.js';
+import { type Service, startRedis } from '../setup/services.js';
 import { leased, overMysql2 } from '../setup/sql-clients.js';
+import { until } from '../setup/waiting.js';
 
 const postgresUrl = process.env.TEST_POSTGRES_URL ?? '';
-const redisUrl = process.env.TEST_REDIS_URL ?? '';
 const name = `failures_${randomBytes(6).toString('hex')}`;
 const closing: (() => unknown)[] = [];
 afterAll(() => Promise.all(closing.map((close) => close())));
@@ -72,20 +74,102 @@ needing('postgres').describe('a Postgres', () => {
   });
 });
 
-needing('redis-server').test('a Redis whose key belongs to something else', async () => {
-  const redis = new Redis(redisUrl);
-  closing.push(() => redis.disconnect());
-  const store = redisStore({
-    // Whatever key is claimed, somebody has put a list there.
-    sendCommand: async (...args) => {
-      if (args[0].startsWith('EVAL')) await redis.call('LPUSH', args[3] as string, 'taken').catch(() => {});
-      return redis.call(...args);
-    },
-    prefix: `${name}:`,
+needing('redis-server').describe('a Redis', () => {
+  let server: Service;
+  let redis: Redis;
+  beforeAll(async () => {
+    server = await startRedis();
+    redis = new Redis(server.url);
   });
-  const [line] = await linesOf(store);
-  const msg = `the store did not answer: ${WRONG_TYPE}`;
-  expect(line).toMatchObject({ msg, error: { code: 'WRONGTYPE' } });
+  afterAll(async () => {
+    redis.disconnect();
+    await server.stop();
+  });
+  const storeOf = (prefix = `${name}:`) =>
+    redisStore({ sendCommand: (...args) => redis.call(...args), prefix });
+
+  test('whose key belongs to something else', async () => {
+    const store = redisStore({
+      // Whatever key is claimed, somebody has put a list there.
+      sendCommand: async (...args) => {
+        if (args[0].startsWith('EVAL')) await redis.call('LPUSH', args[3] as string, 'taken').catch(() => {});
+        return redis.call(...args);
+      },
+      prefix: `${name}:taken:`,
+    });
+    const [line] = await linesOf(store);
+    const msg = `the store did not answer: ${WRONG_TYPE}`;
+    expect(line).toMatchObject({ msg, error: { code: 'WRONGTYPE' } });
+  });
+
+  const set = (...args: string[]) => redis.call('CONFIG', 'SET', ...args);
+  /** Redis saves to a folder that is gone. */
+  const failToSave = async () => {
+    await set('save', '3600 1000000');
+    rmSync(server.dir, { recursive: true });
+    await redis.bgsave();
+    await until(async () => (await redis.info('persistence')).includes('rdb_last_bgsave_status:err'));
+  };
+
+  test.each<[code: string, arrange: () => Promise<unknown>, undo: () => Promise<unknown>, cure: string]>([
+    [
+      'NOREPLICAS',
+      () => set('min-replicas-to-write', '1'),
+      () => set('min-replicas-to-write', '0'),
+      'Too few replicas are connected: start them, or lower min-replicas-to-write.',
+    ],
+    [
+      'OOM',
+      () => set('maxmemory', '1'),
+      () => set('maxmemory', '0'),
+      'Redis has no memory left: raise maxmemory.',
+    ],
+    [
+      'READONLY',
+      () => redis.replicaof('127.0.0.1', '1'),
+      () => redis.replicaof('NO', 'ONE'),
+      'This Redis is a replica: connect to the primary.',
+    ],
+    [
+      'MISCONF',
+      failToSave,
+      () => set('save', ''), // otherwise it could not end either
+      'Redis cannot write to its disk: free space, or fix the error that its log names.',
+    ],
+  ])('that refuses with %s, and fails its ping', async (code, arrange, undo, cure) => {
+    const store = storeOf();
+    await store.ping?.();
+    await arrange();
+    const lines = await linesOf(store);
+    await expect(store.ping?.()).rejects.toThrow(code);
+    await undo();
+    await store.ping?.();
+    expect(lines).toMatchObject([
+      { msg: `the store did not answer: It threw ${code}. ${cure}`, error: { code } },
+      { msg: 'delivery', hint: expect.stringContaining(cure) },
+    ]);
+  });
+
+  test('that refuses a queue has its code in the log', async () => {
+    await set('min-replicas-to-write', '1');
+    const endpoint = await startEndpoint({ handlers: { '*': () => redis.set('a', 'b') } });
+    expect(await endpoint.post()).toMatchObject({ status: 500 });
+    await set('min-replicas-to-write', '0');
+    expect(endpoint.log.lines).toContainEqual(
+      expect.objectContaining({ error: expect.objectContaining({ code: 'NOREPLICAS' }) }),
+    );
+  });
+
+  test('that has renamed a command', async () => {
+    const renamed = await startRedis(['--rename-command', 'EVALSHA', '']);
+    const client = new Redis(renamed.url);
+    const [line] = await linesOf(redisStore({ sendCommand: (...args) => client.call(...args) }));
+    client.disconnect();
+    await renamed.stop();
+    expect(line?.msg).toBe(
+      'the store did not answer: This Redis has no command EVALSHA. Do not rename or disable it: docs/stores.md has the list.',
+    );
+  });
 });
 
 withMariadb('a MariaDB', () => {

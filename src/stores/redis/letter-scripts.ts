@@ -64,7 +64,8 @@ same[#same + 1] = { id, fingerprint }
 redis.call('HSET', letters, 'e:' .. key, cjson.encode(same),
   'k:' .. id, key, 'm:' .. id, identity, 't:' .. id, now, 'b:' .. id, body, 'h:' .. id, head,
   'r:' .. id, reason, 'c:' .. id, code, 'i:' .. id, issues, 'a:' .. id, attempts)
-redis.call('ZADD', order, redis.call('HINCRBY', letters, 'serial', 1), id)
+local serial = redis.call('HINCRBY', letters, 'serial', 1)
+redis.call('ZADD', order, serial, id)
 redis.call('ZADD', ages, now, id)
 return id`);
 

@@ -1,5 +1,6 @@
 // The Lua scripts of the Redis store, and how they are run.
 import { createHash } from 'node:crypto';
+import { StoreError } from '../../errors.js';
 
 export class Script {
   readonly text: string;
@@ -75,7 +76,15 @@ export const FORGET = new Script(`
 if redis.call('HGET', KEYS[1], 'token') ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`);
 
-export const PING = new Script(`return redis.call('EXISTS', KEYS[1])`);
+/** Every command of a claim, because a user or a full Redis may refuse only some. The key is gone afterwards. */
+export const PING = new Script(`${REDIS_TIME}
+local key = KEYS[1]
+redis.call('HSET', key, 'token', ARGV[1])
+redis.call('HGET', key, 'token')
+redis.call('HMGET', key, 'token')
+redis.call('HDEL', key, 'none')
+redis.call('PEXPIRE', key, 0)
+return 1`);
 
 /** Sends one command to Redis and resolves with its reply. */
 export type SendCommand = (...args: [command: string, ...rest: string[]]) => Promise<unknown>;
@@ -86,7 +95,35 @@ export async function runScript(send: SendCommand, script: Script, words: string
     return await send('EVALSHA', script.sha, ...words);
   } catch (error) {
     // Redis restarted, or never saw the script. It has changed nothing yet.
-    if (!String((error as Error | null)?.message).startsWith('NOSCRIPT')) throw error;
-    return send('EVAL', script.text, ...words);
+    if (!messageOf(error).startsWith('NOSCRIPT')) throw explained(error, script);
   }
+  try {
+    return await send('EVAL', script.text, ...words);
+  } catch (error) {
+    throw explained(error, script);
+  }
+}
+
+const NOT_ALLOWED = /no permissions to run|can.t run this command/;
+const NOT_KNOWN = /unknown (?:redis )?command/i;
+const NAMED = /'([\w|]+)' command|unknown command [`']([\w|]+)/i;
+
+/** What to do about a command that Redis refuses or does not have; any other error as it is. */
+function explained(error: unknown, script: Script): unknown {
+  const message = messageOf(error);
+  const unknown = NOT_KNOWN.test(message);
+  if (!unknown && !NOT_ALLOWED.test(message)) return error;
+  // Redis 7.0 names the line of the script, and not the command.
+  const line = /@user_script: ?(\d+)/.exec(message)?.[1];
+  const called = line && /redis\.call\('(\w+)'/.exec(script.text.split('\n')[Number(line) - 1] ?? '');
+  const [, inScript, known] = called || (NAMED.exec(message) ?? []);
+  const command = (inScript ?? known)?.toUpperCase() ?? 'one of its commands';
+  const what = unknown
+    ? `This Redis has no command ${command}. Do not rename or disable it`
+    : `The Redis user may not run ${command}. Add +${command.toLowerCase()} to its ACL`;
+  return new StoreError(`${what}: docs/stores.md has the list.`, { cause: error });
+}
+
+function messageOf(error: unknown): string {
+  return String((error as Error | null | undefined)?.message);
 }
