@@ -20,6 +20,14 @@ const CURES: readonly (readonly [codes: string, cure: string])[] = [
     '42501 ER_TABLEACCESS_DENIED_ERROR ER_DBACCESS_DENIED_ERROR',
     'The role may not use the table: grant it SELECT, INSERT, UPDATE and DELETE.',
   ],
+  [
+    '25006 ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION ER_OPTION_PREVENTS_STATEMENT ER_READ_ONLY_MODE',
+    'The server or the session is read-only: connect to the primary, and do not make sessions read-only.',
+  ],
+  [
+    'ER_BINLOG_STMT_MODE_AND_ROW_ENGINE',
+    'A binary log of statements does not work with READ COMMITTED: set binlog_format to MIXED or ROW.',
+  ],
   ['53300 ER_CON_COUNT_ERROR', 'The server has no connection left: use smaller pools, or raise its limit.'],
   ['ECONNREFUSED', 'Nothing listens there: start the server, or correct host and port.'],
   ['ENOTFOUND', 'Its host name does not resolve: correct it.'],
@@ -54,8 +62,10 @@ export function describeThrown(
 ): { code: string | undefined; message: string } {
   try {
     if (StoreError.is(cause)) return { code: undefined, message: cause.message };
-    const code = codeOf(cause, MAX_DEPTH);
-    const cure = CURES.find(([codes]) => code !== undefined && codes.split(' ').includes(code))?.[1];
+    const [code, error] = codeOf(cause, MAX_DEPTH) ?? [];
+    const cure = isPolicy(error)
+      ? ROW_SECURITY
+      : CURES.find(([codes]) => code !== undefined && codes.split(' ').includes(code))?.[1];
     const thrown = code === undefined ? 'It threw.' : `It threw ${code}.`;
     return { code, message: cure ? `${thrown} ${cure.replace('{store}', store)}` : thrown };
   } catch {
@@ -64,14 +74,24 @@ export function describeThrown(
   }
 }
 
-/** The innermost code: the outer ones come from the client, and say less. */
-function codeOf(error: unknown, depth: number): string | undefined {
+const ROW_SECURITY =
+  'Row-level security refuses the row: create a policy that gives this role every row, or use a role with BYPASSRLS.';
+
+/** Postgres has one code for a missing grant and for a policy. */
+function isPolicy(error: unknown): boolean {
+  const { message, routine } = (error ?? {}) as Record<string, unknown>;
+  return routine === 'ExecWithCheckOptions' || / row-level security /.test(String(message));
+}
+
+/** The innermost code, and what has it: the outer ones come from the client, and say less. */
+function codeOf(error: unknown, depth: number): readonly [code: string, error: object] | undefined {
   if (typeof error !== 'object' || error === null || depth === 0) return undefined;
   const { code, meta, cause, name } = error as Record<string, unknown>;
   const inner = codeOf(meta, depth - 1) ?? codeOf(cause, depth - 1);
   if (inner !== undefined) return inner;
   const own = typeof code === 'string' ? CODE.exec(code)?.[0] : undefined;
-  if (own !== undefined) return own;
+  if (own !== undefined) return [own, error];
   const isReply = [name, error.constructor?.name].some((type) => REPLY_CLASS.test(String(type)));
-  return redisCodeOf(error, isReply);
+  const reply = redisCodeOf(error, isReply);
+  return reply === undefined ? undefined : [reply, error];
 }

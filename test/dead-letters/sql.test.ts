@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Pool as MysqlPool, PoolConnection } from 'mysql2/promise';
 import { ConfigurationError, receiver, StoreError } from 'payment-webhooks';
 import { postgresDeadLetters } from 'payment-webhooks/stores/postgres';
-import { type SqlDeadLetters, sqlDeadLetters } from 'payment-webhooks/stores/sql';
+import { type SqlDeadLetters, type SqlValue, sqlDeadLetters } from 'payment-webhooks/stores/sql';
 import { deadLetterContract } from 'payment-webhooks/testing';
 import { Pool } from 'pg';
 import { fixtures } from '../../src/fixtures/fixture.js';
@@ -230,6 +230,8 @@ describeEachClient('dead letters through %s', (client) => {
         await work();
         counts[name] = letters.taken();
       };
+      // A store asks once whether the session commits.
+      await store.prune();
       const [letter, other] = [aLetter({ namespace: 'counted' }), aLetter({ namespace: 'counted' })];
       await count('keep', () => store.keep(letter));
       await count('again', () => store.keep({ ...letter, id: newId() }));
@@ -315,9 +317,38 @@ withMariadb('dead letters in MariaDB', () => {
 
   test('are not kept in a session that would not commit them', async () => {
     await inSession('autocommit = 0', async (store) => {
-      await expect(store.keep(aLetter())).rejects.toThrow('client does not commit each statement');
+      const letter = aLetter();
+      for (const call of [
+        () => store.keep(letter),
+        () => store.update(letter.id, letter),
+        () => store.remove(letter, {}),
+        () => store.discard(letter.id, WHY),
+        () => store.prune(),
+      ])
+        await expect(call()).rejects.toThrow('autocommit is off');
+      expect(await letters.run('SELECT * FROM information_schema.innodb_trx')).toEqual([]);
     });
   });
+
+  test.each([true, '_'])(
+    'are never miscounted in rows that mysql2 nests by nestTables: %s',
+    async (nestTables) => {
+      const letter = aLetter({ namespace: `nested-${nestTables}` });
+      await letters.open().keep(letter);
+      const client = letters.database.client as MysqlPool;
+      const query = async (_: object, sql: string, values: SqlValue[]) =>
+        (await client.query({ sql, values, nestTables }))[0];
+      const nested = sqlDeadLetters({ dialect: 'mysql', client, query, table: table() });
+      for (const call of [
+        () => nested.keep(letter),
+        () => nested.list(queryOf(letter), { limit: 1 }),
+        () => nested.count(queryOf(letter)),
+        () => nested.countGroups?.(queryOf(letter), { names: 1 }),
+        () => nested.read(letter.id),
+      ])
+        await expect(call()).rejects.toThrow('e.g. without nestTables');
+    },
+  );
 
   test('whose ids are too long are refused, also by a session that would cut them', async () => {
     const long = (last: string) => aLetter({ eventId: 'e'.repeat(600) + last, namespace: 'long' });

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import type { Pool } from 'mysql2/promise';
-import { sqlStore } from 'payment-webhooks/stores/sql';
+import { type SqlValue, sqlStore } from 'payment-webhooks/stores/sql';
 import { ownMariadb, withMariadb } from '../setup/own-mariadb.js';
 import { leased, overMysql2 } from '../setup/sql-clients.js';
 import { bytes, keepsLeases } from './leases.js';
@@ -77,7 +77,27 @@ withMariadb('sqlStore in lease mode, on MariaDB', () => {
     const pool = mariadb.pool({ connectionLimit: 1 });
     await pool.query('SET autocommit = 0');
     const store = storeOn(pool, 'worlds_query.webhook_event');
-    await expect(store.claim('a', bytes)).rejects.toThrow('autocommit is off');
+    for (const call of [() => store.claim('a', bytes), () => store.ping(), () => store.prune()])
+      await expect(call()).rejects.toThrow('autocommit is off');
+    const [open] = await mariadb.pool().query('SELECT * FROM information_schema.innodb_trx');
+    expect(open).toEqual([]);
+  });
+
+  test.each([true, '_'])('refuses rows that mysql2 nests by nestTables: %s', async (nestTables) => {
+    const pool = mariadb.pool();
+    const query = async (_: object, sql: string, values: SqlValue[]) =>
+      (await pool.query({ sql, values, nestTables }))[0];
+    const table = 'worlds_query.webhook_event';
+    const store = sqlStore({ dialect: 'mysql', client: pool, query, table });
+    const completed = granted(await storeOn(pool, table).claim(`nested ${nestTables}`, bytes));
+    expect(await completed.complete()).toBe(true);
+    for (const call of [
+      () => store.prune(),
+      () => store.ping(),
+      () => store.claim(`nested ${nestTables}`, bytes),
+      () => store.completedWith?.(`nested ${nestTables}`),
+    ])
+      await expect(call()).rejects.toThrow('e.g. without nestTables');
   });
 
   test('migrates by the SQL that the docs show', async () => {

@@ -4,7 +4,7 @@ import { ConfigurationError, StoreError, show } from '../../errors.js';
 import { MAX_TIMER_MS } from '../../options/duration.js';
 import { withRetry } from './conflicts.js';
 import { type Connections, Expiry, type Reply, type Row, type RunSql, type Session } from './session.js';
-import type { Statement } from './statement.js';
+import { Statement } from './statement.js';
 import type { TransactionOf } from './transaction-of.js';
 
 export type SqlDialect = 'postgres' | 'mysql';
@@ -37,20 +37,39 @@ export type RunTransaction<Transaction> = (
 /** The names of the options above. */
 export const DATABASE_OPTIONS = ['dialect', 'client', 'query', 'transaction'] as const;
 
+const AUTOCOMMIT = new Statement('SELECT CAST(@@SESSION.autocommit AS CHAR) AS autocommit', {
+  prepared: false,
+});
+
 export class AnyConnections implements Connections {
   readonly client: object;
   readonly #given: SqlDatabase<object, unknown>;
   readonly #portable = new WeakMap<Statement, Portable>();
+  /** Whether a statement commits by itself. Postgres has no setting of the session for it. */
+  #commits: boolean;
 
   /** @throws {ConfigurationError} if an option is not a dialect, client or function */
   constructor(given: SqlDatabase<object, unknown>) {
     refuseWrong(given as Readonly<Record<keyof SqlDatabase<object>, unknown>>);
     this.client = given.client;
     this.#given = given;
+    this.#commits = given.dialect === 'postgres';
   }
 
-  readonly run: RunSql = (statement, parameters) =>
-    withRetry(() => this.#query(this.client, statement, parameters));
+  readonly run: RunSql = async (statement, parameters) => {
+    if (!this.#commits) await this.#checkAutocommit();
+    return withRetry(() => this.#query(this.client, statement, parameters));
+  };
+
+  /** Before the first statement: without autocommit it would stay open, with its locks, on a connection of the pool. */
+  async #checkAutocommit(): Promise<void> {
+    const [row] = (await this.#query(this.client, AUTOCOMMIT, [])).rows;
+    if (row?.autocommit === '0' || row?.autocommit === 'OFF')
+      throw new StoreError(
+        'autocommit is off in sessions of MySQL, so claims and letters would be lost. Turn it on for every connection of client.',
+      );
+    this.#commits = true;
+  }
 
   /** Without retries: only the whole transaction could be retried. */
   within(transaction: unknown): RunSql {

@@ -25,6 +25,22 @@ export function claimParameters(
   return { key, token: newToken(), fingerprint, leaseMs, keepMs, letterTable };
 }
 
+/** No event has such a key, because it has no namespace. */
+export const PING_KEY = 'ping ';
+const PING_LEASE_MS = 30_000;
+
+/** Missing rights, policies and read-only sessions show only in a write. @throws unless a claim can be written and read */
+export async function tryClaim(run: RunSql, dialect: Dialect): Promise<void> {
+  const request = { leaseMs: PING_LEASE_MS, fingerprint: '' } as ClaimRequest;
+  const parameters = claimParameters(PING_KEY + newToken(), request, PING_LEASE_MS);
+  const { status } = await dialect.claim(run, parameters);
+  const renewed = await dialect.renew(run, parameters, PING_LEASE_MS, PING_LEASE_MS);
+  if ((await dialect.forget(run, parameters)) && renewed && status === 'claimed') return;
+  throw new StoreError(
+    'A row that was just written is not found again, so claims are lost. Check row-level security, and the table for triggers and rules.',
+  );
+}
+
 export type Granted = {
   readonly status: 'claimed';
   /** Identifies the claim's transaction on the server. */
@@ -97,6 +113,13 @@ export function readAnswer(row: Row | undefined): Answer {
   throw unreadable();
 }
 
+/** @throws {StoreError} unless it is a number of rows, as any client returns it */
+export function readCount(value: unknown): number {
+  const count = Number(value ?? Number.NaN);
+  if (Number.isSafeInteger(count)) return count;
+  throw unreadable();
+}
+
 /** Undefined if the statement did not look for letters. */
 export function readKept(kept: unknown): Pick<Claim, 'kept'> {
   return kept === undefined ? {} : { kept: kept !== 'false' };
@@ -115,9 +138,9 @@ export function inexactKey(exactKey: string): StoreError {
   return new StoreError(`The key column treats the ids of different events as equal. Run: ${exactKey}`);
 }
 
-function unreadable(): StoreError {
+export function unreadable(): StoreError {
   return new StoreError(
-    'The database answered a claim with a row that the store cannot read. Check that query() resolves with unchanged rows.',
+    'The database answered with a row that the store cannot read. Check that query() resolves with unchanged rows, e.g. without nestTables.',
   );
 }
 

@@ -4,7 +4,7 @@ import type { Claim, ClaimRequest, ClaimResult, IdempotencyStore } from '../../c
 import { type ForgettableResult, lockOf } from '../../claims/lock-of-claim.js';
 import { StoreError } from '../../errors.js';
 import { hasCode, isLockTimeout, withRetry } from './conflicts.js';
-import { type ClaimParameters, claimParameters, type Dialect, type Granted } from './dialect.js';
+import { type ClaimParameters, claimParameters, type Dialect, type Granted, tryClaim } from './dialect.js';
 import { guardClient } from './handler-client.js';
 import { Heartbeat } from './heartbeat.js';
 import type { Connections, Session } from './session.js';
@@ -30,7 +30,7 @@ export interface TableStore<Extra extends object> extends IdempotencyStore<Extra
    * twice, and leave some to the next call.
    */
   prune(): Promise<number>;
-  /** Rejects when the server is down or read-only, or has no such table. */
+  /** Rejects unless events can be claimed: it claims a key that no event has, and deletes its row. */
   ping(): Promise<void>;
 }
 
@@ -54,7 +54,11 @@ export function sqlEngine(options: EngineOptions): TableStore<object> {
         if (!more) return sum;
       }
     },
-    ping: () => connections.ping((run) => dialect.ping(run)),
+    ping: () =>
+      connections.ping(async (run) => {
+        await dialect.ping(run);
+        await withRetry(() => tryClaim(run, dialect));
+      }),
   };
 }
 

@@ -15,6 +15,7 @@ import {
   StoredLetters,
 } from '../../dead-letters/stored-letters.js';
 import type { ErrorCode } from '../../errors.js';
+import { readCount, unreadable } from './dialect.js';
 import type { Connections, Reply, Row } from './session.js';
 import { Statement } from './statement.js';
 
@@ -91,7 +92,7 @@ ORDER BY arrival LIMIT ${Math.trunc(limit)}`,
   async count(query: DeadLetterQuery): Promise<number> {
     const { text, values } = this.#where(query);
     const { rows } = await this.#ask(`SELECT COUNT(*) AS letters FROM ${this.table} WHERE ${text}`, values);
-    return Number(rows[0]?.letters ?? 0);
+    return readCount(rows[0]?.letters);
   }
 
   /** @param names at most this many for each reason; letters of further names are one group */
@@ -112,7 +113,7 @@ FROM (
     return rows.map((row) => ({
       reason: this.dialect.text(row.reason) as DeadLetterReason,
       eventName: optional(row.eventname, this.dialect.text) ?? FURTHER_NAMES,
-      count: Number(row.letters),
+      count: readCount(row.letters),
       oldest: dateOf(row.oldest),
     }));
   }
@@ -180,6 +181,7 @@ function aliasOf(column: string): string {
 
 /** Clients return rows with different types. */
 export function readRow(row: Row, { text, blob }: Pick<LetterDialect, 'text' | 'blob'>): FullRow {
+  if (row.id === undefined) throw unreadable();
   const by = optional(row.discardedby, text);
   return {
     place: String(row.place),

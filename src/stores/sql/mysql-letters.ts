@@ -3,6 +3,7 @@ import type { Discarded, ProcessedEvent } from '../../claims/dead-letter-store.j
 import { newToken } from '../../claims/token.js';
 import type { FullRow, NewRow, RowChange } from '../../dead-letters/stored-letters.js';
 import { StoreError } from '../../errors.js';
+import { unreadable } from './dialect.js';
 import { type LetterDialect, readRow, SqlLetterRows, selected, textOf, valuesOf } from './letter-rows.js';
 import { LOCK_LATEST, mysqlTable, releaseSavepoint, setSavepoint } from './mysql.js';
 import type { Connections, Row, RunSql } from './session.js';
@@ -199,6 +200,7 @@ async function isOpen(run: RunSql): Promise<boolean> {
 
 /** Without autocommit the letter would be lost with its connection. */
 function idOf({ id, autocommit }: Row): string {
+  if (autocommit === undefined) throw unreadable();
   if (Number(autocommit) === 1) return mysqlFragments.text(id);
   throw new StoreError('client does not commit each statement. Leave autocommit of MySQL at 1.');
 }

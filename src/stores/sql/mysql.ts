@@ -11,7 +11,9 @@ import {
   type Dialect,
   inexactKey,
   readAnswer,
+  readCount,
   readKept,
+  unreadable,
 } from './dialect.js';
 import type { Row, RunSql } from './session.js';
 import { PRUNE_BATCH, parseTable, Statement } from './statement.js';
@@ -73,7 +75,8 @@ export class MysqlDialect implements Dialect {
 
   async ping(run: RunSql): Promise<void> {
     const row = await this.#ping(run);
-    if (row?.readonly !== '0' && row?.readonly !== 'OFF')
+    if (row?.readonly === undefined) throw unreadable();
+    if (row.readonly !== '0' && row.readonly !== 'OFF')
       throw new StoreError('This MySQL is read-only, so no event can be claimed. Connect to the primary.');
     if (row.ids !== '2') throw inexactKey(this.#sql.exactKey);
   }
@@ -84,9 +87,8 @@ export class MysqlDialect implements Dialect {
 
   async prune(run: RunSql, retentionMs: number) {
     const values = [microseconds(retentionMs)];
-    const due = await run(this.#sql.countDue, values);
+    const pruned = readCount((await run(this.#sql.countDue, values)).rows[0]?.due);
     await run(this.#sql.prune, values);
-    const pruned = Number(due.rows[0]?.due);
     return { pruned, more: pruned === PRUNE_BATCH };
   }
 
@@ -193,6 +195,7 @@ export class MysqlDialect implements Dialect {
 
   async completedWith(run: RunSql, key: string): Promise<string | undefined> {
     const row = await this.#read(run, { key, token: '' });
+    if (row && row.storedkey === undefined) throw unreadable();
     const isOfKey = row?.storedkey === hex(key).toUpperCase();
     // A completed row is free once its retention has expired.
     return isOfKey && row.completed === 'yes' && row.free === 'no' ? unhex(row.fingerprint) : undefined;

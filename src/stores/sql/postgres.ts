@@ -10,8 +10,11 @@ import {
   checkKey,
   type Dialect,
   inexactKey,
+  PING_KEY,
   readAnswer,
   readKept,
+  tryClaim,
+  unreadable,
 } from './dialect.js';
 import type { Reply, RunSql } from './session.js';
 import { PRUNE_BATCH, parseTable, Statement } from './statement.js';
@@ -52,8 +55,11 @@ export class PostgresDialect implements Dialect {
 
   async ping(run: RunSql): Promise<void> {
     const { readonly, ids } = (await run(this.#sql.ping, [])).rows[0] ?? {};
+    if (readonly === undefined) throw unreadable();
     if (readonly !== 'off')
-      throw new StoreError('This Postgres is read-only, so no event can be claimed. Connect to the primary.');
+      throw new StoreError(
+        'This Postgres is read-only, or this session is, so no event can be claimed. Connect to the primary, and leave default_transaction_read_only off.',
+      );
     if (ids !== '2') throw inexactKey(this.#sql.exactKey);
   }
 
@@ -76,19 +82,27 @@ export class PostgresDialect implements Dialect {
   }
 
   renew(run: RunSql, { key, token }: Owner, leaseMs: number, keepMs: number): Promise<boolean> {
-    return hasWritten(run(this.#sql.renew, [key, token, leaseMs, keepMs]));
+    return this.#hasWritten(run, key, run(this.#sql.renew, [key, token, leaseMs, keepMs]));
   }
 
   complete(run: RunSql, { key, token }: Owner, keepMs: number): Promise<boolean> {
-    return hasWritten(run(this.#sql.complete, [key, token, keepMs]));
+    return this.#hasWritten(run, key, run(this.#sql.complete, [key, token, keepMs]));
   }
 
   release(run: RunSql, { key, token }: Owner, keepMs: number, finished: readonly string[]) {
-    return hasWritten(run(this.#sql.release, [key, token, keepMs, JSON.stringify(finished)]));
+    return this.#hasWritten(run, key, run(this.#sql.release, [key, token, keepMs, JSON.stringify(finished)]));
   }
 
   forget(run: RunSql, { key, token }: Owner): Promise<boolean> {
-    return hasWritten(run(this.#sql.forget, [key, token]));
+    return this.#hasWritten(run, key, run(this.#sql.forget, [key, token]));
+  }
+
+  /** Row-level security hides rows without an error, which would look like a lost claim. */
+  async #hasWritten(run: RunSql, key: string, reply: Promise<Reply>): Promise<boolean> {
+    if (await hasWritten(reply)) return true;
+    const isPing = key.startsWith(PING_KEY);
+    if (!isPing && (await hasWritten(run(this.#sql.isRestricted, [])))) await tryClaim(run, this);
+    return false;
   }
 
   // The claim restores the setting, so that the statements of handlers wait as usual.
@@ -123,7 +137,8 @@ export class PostgresDialect implements Dialect {
 
   async completedWith(run: RunSql, key: string): Promise<string | undefined> {
     const [row] = (await run(this.#sql.completedWith, [key])).rows;
-    return row && String(row.fingerprint);
+    if (row && typeof row.fingerprint !== 'string') throw unreadable();
+    return row?.fingerprint as string | undefined;
   }
 
   isCompleted(run: RunSql, { key, token }: Owner): Promise<boolean> {
@@ -220,6 +235,7 @@ DELETE FROM ${table} WHERE key IN (
     ping: unprepared(`
 SELECT current_setting('transaction_read_only') AS readonly, count(DISTINCT key)::text AS ids
 FROM (SELECT key FROM ${table} WHERE false UNION ALL SELECT 'a' UNION ALL SELECT 'A') ids`),
+    isRestricted: unprepared(`SELECT 'yes' AS restricted WHERE row_security_active('${table}')`),
     renewTransaction: unprepared(`SELECT set_config('idle_in_transaction_session_timeout', $1, true)`),
     // On another connection: Postgres may be about to end the idle transaction.
     executing: unprepared(`
