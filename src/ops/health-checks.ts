@@ -39,6 +39,9 @@ function check(name: HealthCheck['name'], { value, threshold, ok, advice }: Meas
   return { name, ok, value, threshold: threshold ?? null, advice: ok ? NOTHING_TO_DO : advice };
 }
 
+const NOT_KNOWN = 'Not known: the store does not answer.';
+const NOT_COUNTED = 'Not known: the store did not count its letters in time. Raise timeout of health().';
+
 function within(value: number | null, threshold: number | undefined): boolean {
   return threshold === undefined || (value !== null && value <= threshold);
 }
@@ -116,7 +119,7 @@ export function refusedCheck(
 export function storeCheck(reached: Reachable | undefined): HealthCheck {
   const value = reached ?? 'unreachable';
   const advice =
-    'The idempotency store does not answer, so deliveries are answered 503. Check its server and the network.';
+    'The idempotency store does not answer or cannot be used, so deliveries are answered 503. The log names the cause.';
   const result = check('store', { value, ok: value !== 'unreachable', advice });
   if (value !== 'unknown') return result;
   return { ...result, advice: 'Give your store a ping() method, so that this check can call it.' };
@@ -136,8 +139,7 @@ export function letterChecks(
     'Find out why with the dead-letter page or hooks.deadLetters.list(), fix it, and replay them.';
   const letters = count ? lettersIn(count) : null;
   const ageMs = count ? ageOf(count) : null;
-  return [
-    check('deadLetterStore', { value, ok: reached, advice }),
+  const checks = [
     check('deadLetters', {
       value: letters,
       threshold: maxLetters,
@@ -151,6 +153,15 @@ export function letterChecks(
       advice: `An event has been waiting for too long. ${findOutWhy}`,
     }),
   ];
+  return [
+    check('deadLetterStore', { value, ok: reached, advice }),
+    ...(count ? checks : checks.map((unknown) => unknownCheck(unknown, reached))),
+  ];
+}
+
+/** A store that is down is the finding, and what it has is not. One that counts too slowly must not pass for one with few letters. */
+function unknownCheck(unknown: HealthCheck, reached: boolean): HealthCheck {
+  return reached ? { ...unknown, advice: NOT_COUNTED } : { ...unknown, ok: true, advice: NOT_KNOWN };
 }
 
 /** Not the `unfinished` letters of the journal, which are being processed. If their process died, their age shows it. */

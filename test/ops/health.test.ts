@@ -255,7 +255,11 @@ describe('a store', () => {
       null,
     ]);
     const limited = await start({ deadLetters }, { timeout: 50, deadLetters: 5 });
-    expect(failing((await limited.ask()).report)).toEqual(['deadLetters']);
+    const slow = await limited.ask();
+    expect(failing(slow.report)).toEqual(['deadLetters']);
+    expect(slow.check('deadLetters')?.advice).toBe(
+      'Not known: the store did not count its letters in time. Raise timeout of health().',
+    );
   });
 
   test('is asked once, however many requests there are', async () => {
@@ -281,11 +285,13 @@ describe('a store', () => {
     expect((await ask()).check('store')).toMatchObject({ ok: true, value: 'none' });
   });
 
-  test('of dead letters that is down fails, and thresholds that cannot be told with it', async () => {
+  test('of dead letters that is down fails, and what it has is not known', async () => {
     const deadLetters: DeadLetterStore = faultyDeadLetters({ list: rejects });
-    const { ask } = await start({ deadLetters }, { deadLetters: 5 });
-    const { status, report } = await ask();
-    expect([status, failing(report)]).toEqual([503, ['deadLetterStore', 'deadLetters']]);
+    const { ask } = await start({ deadLetters }, { deadLetters: 5, deadLetterAge: '1d' });
+    const { status, report, check } = await ask();
+    expect([status, failing(report)]).toEqual([503, ['deadLetterStore']]);
+    for (const name of ['deadLetters', 'deadLetterAge'] as const)
+      expect(check(name)).toMatchObject({ value: null, advice: 'Not known: the store does not answer.' });
   });
 });
 
