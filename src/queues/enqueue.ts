@@ -1,4 +1,6 @@
 // Handlers that add deliveries to a queue of any broker, and the checks that all queues share.
+
+import { createHash } from 'node:crypto';
 import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
 import type { HandlerContext } from '../handlers/handler.js';
 import { signedAs } from '../handlers/handler-context.js';
@@ -13,7 +15,7 @@ export type Enqueue = (
 
 /** A job to add to a queue. It can be sent as JSON. */
 export interface Job {
-  /** The same for every delivery of an event, for brokers that deduplicate. */
+  /** The same for every delivery of an event, for brokers that deduplicate. At most 255 characters, all of them ASCII. */
   readonly id: string;
   /** The name of the event. */
   readonly name: string;
@@ -47,6 +49,9 @@ export function enqueue(send: SendJob): Enqueue {
   };
 }
 
+/** The longest message id of AMQP, as of RabbitMQ. */
+const MAX_KEY = 255;
+
 /** Equal for deliveries of one event. It has no colon and is not a number, which BullMQ would refuse. */
 export function jobKeyOf({ id, sandbox }: Pick<Parameters<Enqueue>[0], 'id' | 'sandbox'>): string {
   if (typeof id !== 'string') {
@@ -54,7 +59,11 @@ export function jobKeyOf({ id, sandbox }: Pick<Parameters<Enqueue>[0], 'id' | 's
       'enqueue() was called without an event. Register it with on() or onUnknown(), not with onInvalid().',
     );
   }
-  return `${sandbox ? 'sandbox' : 'live'}-${encodeURIComponent(id)}`;
+  const mode = sandbox ? 'sandbox' : 'live';
+  const key = `${mode}-${encodeURIComponent(id)}`;
+  if (key.length <= MAX_KEY) return key;
+  // No id is encoded with an equals sign, so no other event has this key.
+  return `${mode}-sha256=${createHash('sha256').update(id).digest('hex')}`;
 }
 
 interface EnqueueRules {

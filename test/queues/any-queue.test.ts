@@ -1,4 +1,5 @@
 // The door for any broker: what a job is, and what a worker is told.
+import { createHash } from 'node:crypto';
 import { inspect } from 'node:util';
 import { describe, expect, jest, test } from '@jest/globals';
 import {
@@ -57,6 +58,23 @@ describe('enqueue()', () => {
     expect((await jobOf({ ...event, sandbox: true })).id).toBe(`sandbox-${event.id}`);
     expect(JSON.parse(JSON.stringify(job))).toEqual(job);
   });
+
+  const digest = (id: string) => createHash('sha256').update(id).digest('hex');
+
+  // A message id of AMQP has at most 255 bytes.
+  test.each<[string, string, boolean, string]>([
+    ['250 characters', 'a'.repeat(250), false, `live-${'a'.repeat(250)}`],
+    ['251 characters', 'a'.repeat(251), false, `live-sha256=${digest('a'.repeat(251))}`],
+    ['247 characters in sandbox', 'a'.repeat(247), true, `sandbox-${'a'.repeat(247)}`],
+    ['248 characters in sandbox', 'a'.repeat(248), true, `sandbox-sha256=${digest('a'.repeat(248))}`],
+    ['83 slashes', '/'.repeat(83), false, `live-${'%2F'.repeat(83)}`],
+    ['84 slashes', '/'.repeat(84), false, `live-sha256=${digest('/'.repeat(84))}`],
+  ])(
+    'gives a job of an event whose id has %s an id that any broker takes',
+    async (_, id, sandbox, expected) => {
+      expect((await jobOf(paid({ id, sandbox }))).id).toBe(expected);
+    },
+  );
 
   test('names the event as it was signed, whatever another handler writes on it', async () => {
     const jobs: Job[] = [];

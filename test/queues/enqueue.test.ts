@@ -9,6 +9,8 @@ import { QUEUES } from './queues.js';
 
 const paid = fixtures.transactionPaid;
 
+const LONG_IDS = ['a'.repeat(251), `${'a'.repeat(250)}b`, '/'.repeat(100), `${'/'.repeat(254)}a`];
+
 describe.each(Object.entries(QUEUES))('enqueue() of %s in a receiver', (_, { program, start, job }) => {
   const when = needing(program).test;
 
@@ -93,4 +95,17 @@ describe.each(Object.entries(QUEUES))('enqueue() of %s in a receiver', (_, { pro
     expect(await jobs()).toEqual(expect.arrayContaining(expected));
     expect(await jobs()).toHaveLength(2);
   });
+
+  when(
+    'adds one job for an event whose id is as long as it may be, and whatever it is encoded to',
+    async () => {
+      const { hooks, post, pass, jobs } = await receiving();
+      hooks.on('*', pass);
+      for (const id of LONG_IDS)
+        for (const _ of 'ab') expect(await post(delivery(paid({ id })))).toMatchObject({ status: 200 });
+      const ids = (await jobs()).map((added) => added.id ?? '');
+      expect(new Set(ids).size).toBe(LONG_IDS.length);
+      for (const id of ids) expect(id.length).toBeLessThanOrEqual(255);
+    },
+  );
 });
