@@ -1,10 +1,13 @@
 // The examples queue-rabbitmq and queue-nats, by their README, and then killed again and again: every event is handled, and
 // none twice.
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { jetstreamManager } from '@nats-io/jetstream';
+import { connect as connectToNats } from '@nats-io/transport-node';
+import { connect as connectToRabbitmq } from 'amqplib';
 import { fixtures } from 'payment-webhooks/testing';
 import { delivery } from '../setup/delivery.js';
 import { BROKERS, ownBroker } from '../setup/own-broker.js';
@@ -30,6 +33,35 @@ const FAILING = `
       RETURN NEW;
     END $$;
   CREATE TRIGGER failing BEFORE INSERT ON queue_ledger FOR EACH ROW EXECUTE FUNCTION fail_sometimes()`;
+
+/** How many events nobody could process. */
+const FAILED = {
+  rabbitmq: async () => {
+    const connection = await connectToRabbitmq(process.env.RABBITMQ_URL ?? '');
+    const channel = await connection.createChannel();
+    return {
+      count: async () => (await channel.checkQueue('webhooks-failed')).messageCount,
+      close: () => connection.close(),
+    };
+  },
+  nats: async () => {
+    const connection = await connectToNats({ servers: process.env.NATS_URL ?? '' });
+    const manager = await jetstreamManager(connection);
+    return {
+      count: async () => {
+        const { state } = await manager.streams.info('webhooks', { subjects_filter: 'webhooks.failed' });
+        return state.subjects?.['webhooks.failed'] ?? 0;
+      },
+      close: () => connection.close(),
+    };
+  },
+};
+
+/** What docs/queues.md says of a later delivery. */
+const SAID = {
+  rabbitmq: 'RabbitMQ adds a job for each delivery.',
+  nats: 'NATS ignores it within `duplicate_window` (2 minutes).',
+};
 
 for (const name of ['rabbitmq', 'nats'] as const) {
   needing(BROKERS[name].program, 'postgres').describe(`events in ${name}`, () => {
@@ -68,6 +100,37 @@ for (const name of ['rabbitmq', 'nats'] as const) {
       },
       120_000,
     );
+
+    test('are taken with an id of any length', async () => {
+      running[1] ??= await starts[1]();
+      const expected = ['a'.repeat(251), '/'.repeat(100), '%'.repeat(255)].map((id, index) => {
+        const order_id = `long-${index}`;
+        return { id, order_id, event: { id, payload: { transaction: { order_id } } } };
+      });
+      for (const { event } of expected)
+        await deliverUntilAccepted(Number(port), delivery(fixtures.transactionPaid(event), privateKey));
+      const orders = expected.map(({ order_id }) => order_id);
+      await until(
+        async () => (await broker.orders()).filter((order) => order.startsWith('long-')).length >= 3,
+      );
+      expect(await broker.orders()).toEqual(expect.arrayContaining(orders));
+    }, 120_000);
+
+    test('that failed for good are added again by a later delivery, unless the broker has a duplicate window', async () => {
+      running[1] ??= await starts[1]();
+      const failed = await FAILED[name]();
+      const drifted = delivery({ ...fixtures.transactionPaid({ id: 'drifted' }), payload: {} }, privateKey);
+      await deliverUntilAccepted(Number(port), drifted);
+      await until(async () => (await failed.count()) === 1);
+      await deliverUntilAccepted(Number(port), drifted);
+      // Is worked on after the second delivery, if that made a job.
+      const last = delivery({ ...fixtures.transactionPaid({ id: 'last' }), payload: {} }, privateKey);
+      await deliverUntilAccepted(Number(port), last);
+      const again = name === 'rabbitmq' ? 1 : 0;
+      await until(async () => (await failed.count()) === 2 + again);
+      await failed.close();
+      expect(readFileSync(join(ROOT, 'docs/queues.md'), 'utf8')).toContain(SAID[name]);
+    }, 120_000);
 
     test('are each handled once, though app and worker are killed with kill -9', async () => {
       const began = performance.now();

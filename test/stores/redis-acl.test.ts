@@ -1,22 +1,27 @@
 // A Redis user with the commands that docs/stores.md lists: they are enough, and one that is missing is named.
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { type IdempotencyStore, StoreError } from 'payment-webhooks';
 import { redisDeadLetters, redisStore } from 'payment-webhooks/stores/redis';
 import { aLetter, queryOf, WHY } from '../setup/letters.js';
-import { codesIn, tableBelow } from '../setup/markdown.js';
+import { codesIn } from '../setup/markdown.js';
 import { needing } from '../setup/platform.js';
 import { type Service, startRedis } from '../setup/services.js';
 import { ROOT } from '../setup/shell.js';
 import { granted } from './worlds.js';
 
-const rows = tableBelow(join(ROOT, 'docs/stores.md'), '## Redis');
-/** The commands in the row of the docs that begins so. */
-const inRow = (name: string) =>
-  rows.filter(([first]) => first === name).flatMap(([, cell]) => codesIn(cell).join(' ').split(' '));
+const [, section = ''] = readFileSync(join(ROOT, 'docs/stores.md'), 'utf8').split('An ACL needs ');
+const [commands = '', ofLocks = '', ofLetters = ''] = codesIn(section).filter((code) => code.startsWith('+'));
+const words = (text: string) => text.split(/\s/);
+const LISTED: Readonly<Record<string, readonly string[]>> = {
+  'event ids': words(commands),
+  serial: words(ofLocks),
+  letters: words(ofLetters),
+};
 /** All that this use needs. */
-const listed = (name: string) => [...new Set([...inRow('event ids'), ...inRow(name)])];
+const listed = (use: string) => [...new Set([...words(commands), ...(LISTED[use] ?? [])])];
 
 needing('redis-server').describe('a Redis user with an ACL', () => {
   let server: Service;
@@ -52,7 +57,7 @@ needing('redis-server').describe('a Redis user with an ACL', () => {
       expect((await claim('a')).status).toBe('completed');
       expect(await store.completedWith?.('a')).toBe('a'.repeat(64));
     },
-    '`serial`': async () => {
+    serial: async () => {
       const lock = await (store as Required<IdempotencyStore>).lock('b', 60_000);
       expect([await lock?.renew(60_000), await lock?.release()]).toEqual([true, true]);
     },
@@ -77,7 +82,7 @@ needing('redis-server').describe('a Redis user with an ACL', () => {
       await use();
     });
 
-    test.each(inRow(name))('is told to add %s', async (command) => {
+    test.each(LISTED[name] ?? [])('is told to add %s', async (command) => {
       await admin.flushall();
       await admin.call('SCRIPT', 'FLUSH');
       await allow(listed(name).filter((other) => other !== command));
