@@ -2,6 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import { createHmac, createSecretKey, hash, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { ConfigurationError } from './errors.js';
+import { isUtf16Ascii, secretFault } from './secret-text.js';
 
 /** A private key as text or bytes. Bytes that are text are checked as that text. */
 export type PrivateKey = string | Uint8Array;
@@ -24,7 +25,10 @@ const KEY_PREFIX = 'pri_';
 const SANDBOX_PREFIX = 'pri_sandbox_';
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
 const CONTROL = /[\u0000-\u001f\u007f]/;
-const QUOTED = /^(["'`])pri_.*\1$/;
+const QUOTED = /^(["'`])pri_.*\1$|^[“”„‘’‚«»]|[“”‘’«»]$/;
+const PREFIX = /^pri_(?:(?:sandbox|live|test)_)?/;
+const PREFIX_ALONE = /^pri_(?:(?:sandbox|live|test)_)?$/;
+const UTF_16 = `is UTF-16 text, which > writes in PowerShell. Save the file as UTF-8 without a byte-order mark.`;
 
 /**
  * Whether the text has the shape of a signature. Check this before decoding it: `Buffer.from(text, 'hex')` silently stops at
@@ -55,21 +59,22 @@ export function keyFault(given: unknown, advice = COPY): string | undefined {
   const key = keyText(given);
   if (key instanceof Uint8Array) {
     // HMAC pads a short key with zero bytes, so these are the empty key. Code that wipes its secrets leaves them.
-    return key.some(Boolean) ? undefined : `has only zero bytes: anyone could sign with it. ${advice}`;
+    if (!key.some(Boolean)) return `has only zero bytes: anyone could sign with it. ${advice}`;
+    return isUtf16Ascii(asBytes(key).toString(isUtf8(key) ? 'utf8' : 'latin1')) ? UTF_16 : undefined;
   }
   if (typeof key !== 'string')
     return `is ${key === null ? 'null' : `of type ${typeof key}`}, not text. ${advice}`;
   if (key === '') return `is empty: anyone could sign with it. ${advice}`;
   if (key.trim() === '') return `is blank: anyone could sign with it. ${advice}`;
+  if (isUtf16Ascii(key)) return UTF_16;
   if (/[\r\n]$/.test(key)) return "ends with a line break. Trim it: readFileSync(path, 'utf8').trim()";
   if (CONTROL.test(key)) return `has a line break or another control character in it. ${advice}`;
-  if (key !== key.trim()) return 'begins or ends with white space. Trim it.';
+  if (key.replace(/^\ufeff/, '') !== key.trim()) return 'begins or ends with white space. Trim it.';
+  if (PREFIX_ALONE.test(key)) return `has nothing after its prefix: anyone could sign with it. ${advice}`;
   if (QUOTED.test(key)) return 'is in quotes. Remove them: they are not part of the key.';
   if (key.endsWith(':'))
     return 'ends with a colon. Remove it: it separates user and password in Basic authentication.';
-  if (key === 'undefined' || key === 'null' || key === '[object Object]')
-    return 'is the text of a missing value. Check the variable that it is read from.';
-  return undefined;
+  return secretFault(key, PREFIX, advice);
 }
 
 /**

@@ -13,7 +13,7 @@ const sources = readSources(join(ROOT, 'src'));
  */
 const FLOORS: readonly (readonly string[])[] = [
   // 0: what everyone may use.
-  ['errors', 'signature', 'logger', 'observer', 'options/duration'],
+  ['errors', 'secret-text', 'signature', 'logger', 'observer', 'options/duration'],
   // 1: the parts of a delivery.
   ['events/', 'claims/', 'handlers/', 'options/', 'telemetry/', 'fixtures/'],
   // 2: the stations of a delivery, and what is kept and remembered of it.
@@ -30,7 +30,7 @@ const PLACES = FLOORS.flat();
 /** All that lies beside the rooms. Anything else belongs into one. */
 const DOORS = ['cli', 'client', 'index', 'opentelemetry', 'ops', 'queues', 'simulator', 'testing'];
 const CONDUCTORS = ['construct-event', 'receiver'];
-const GROUND = ['errors', 'logger', 'observer', 'signature'];
+const GROUND = ['errors', 'logger', 'observer', 'secret-text', 'signature'];
 
 const STATIONS = ['capture-body', 'check-signature', 'decode-event', 'process-event', 'respond'];
 

@@ -190,7 +190,11 @@ describe('keyFault', () => {
     ['the bytes of a key file of Windows', Buffer.from('pri_secret\r\n'), /^ends with a line break/],
     ['the bytes of a key with a NUL inside', Buffer.from('pri_\0secret'), /^has a line break/],
     ['the bytes of another key with a line break', Buffer.from('whsec_secret\n'), /^ends with a line break/],
-    ['the bytes of a key behind a byte-order mark', Buffer.from('\ufeffpri_secret'), /^begins or ends with/],
+    [
+      'the bytes of a key behind a byte-order mark',
+      Buffer.from('\ufeffpri_secret'),
+      /^begins with a byte-order mark/,
+    ],
     ['the bytes of the text undefined', Buffer.from('undefined'), /^is the text of a missing value/],
     ['a view of a larger buffer', Buffer.from('xpri_secret\nx').subarray(1, 12), /^ends with a line break/],
     ['undefined', undefined, /^is of type undefined, not text\./],
@@ -206,7 +210,7 @@ describe('keyFault', () => {
     const bad = key as PrivateKey;
     for (const use of [() => signingKey(bad), () => sign('{}', bad), () => verifySignature('{}', '', bad)]) {
       expect(use).toThrow(ConfigurationError);
-      expect(use).toThrow(/^privateKey (?!.*secret).+\. (?:Copy|Trim|Remove|Check) ./);
+      expect(use).toThrow(/^privateKey (?!.*secret).+\. (?:Copy|Trim|Remove|Check|Save) ./);
     }
   });
 

@@ -1,5 +1,6 @@
 // The client's credential: a private key or an access token, its header, and its redaction.
 import { ConfigurationError } from '../errors.js';
+import { secretFault } from '../secret-text.js';
 import { keyFault } from '../signature.js';
 
 /**
@@ -23,6 +24,7 @@ export interface Credential {
 }
 
 const TOKEN = /^[!-~]+$/;
+const NO_PREFIX = /^/;
 
 /** @throws {ConfigurationError} for a key that cannot be sent; the message never quotes it */
 export function keyCredential(privateKey: unknown, option: string): Credential {
@@ -65,6 +67,8 @@ function bearer(token: unknown, what: string): Authorization {
       `${what} ${token === '' ? 'is empty' : 'has a space, a line break or a character outside ASCII'}. Give the token alone, without "Bearer".`,
     );
   }
+  const fault = secretFault(token, NO_PREFIX, 'Pass the token itself.');
+  if (fault) throw new ConfigurationError(`${what} ${fault}`);
   return { header: `Bearer ${token}`, secret: token };
 }
 
