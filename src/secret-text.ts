@@ -1,7 +1,7 @@
 // Says why a text cannot be a secret: UTF-16, invisible characters, or a placeholder that nothing replaced.
 
 // Default_Ignorable_Code_Point has the zero-width characters, the byte-order mark and the fillers; Cf the other formats.
-const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Cc}\p{Zl}\p{Zp}]/u;
+const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\p{Cf}\u0080-\u009f\p{Zl}\p{Zp}]/u;
 /** A space of another width looks like the one on the keyboard. */
 const ODD_SPACE = /(?! )\p{Zs}/u;
 
@@ -80,11 +80,4 @@ const MARK = /^(?:\ufeff|\ufffd\ufffd|\u00ff\u00fe|\u00fe\u00ff)/;
 /** Whether text of ASCII was saved as UTF-16 and read in another encoding: every second character is a NUL. */
 export function isUtf16Ascii(text: string): boolean {
   return /^(?:[^\0]\0){4,}$|^(?:\0[^\0]){4,}$/.test(text.replace(MARK, ''));
-}
-
-/** Whether a file of text is UTF-16: by its byte-order mark, or because its first two characters have a NUL each. */
-export function isUtf16File(bytes: Uint8Array): boolean {
-  const [a, b, c, d] = bytes;
-  if ((a === 0xff && b === 0xfe) || (a === 0xfe && b === 0xff)) return true;
-  return (a !== 0 && b === 0 && c !== 0 && d === 0) || (a === 0 && b !== 0 && c === 0 && d !== 0);
 }

@@ -5,7 +5,6 @@ import { ConfigurationError, cachedKeys, constructEvent, receiver, verifySignatu
 import { ServiceClient } from 'payment-webhooks/client';
 import { startSimulator } from 'payment-webhooks/simulator';
 import { signedDelivery } from 'payment-webhooks/testing';
-import { isUtf16Ascii, isUtf16File } from '../src/secret-text.js';
 import { keyFault, sign } from '../src/signature.js';
 import { captureLog } from './setup/captured-log.js';
 import { hmac, KEY, receivable } from './setup/delivery.js';
@@ -232,27 +231,4 @@ describe('a key that may be one', () => {
         if (keyFault(key) !== undefined) throw new Error(`${key}: ${keyFault(key)}`);
     }
   });
-});
-
-describe('UTF-16', () => {
-  const text = '{"name":"Zoë 支払い"}';
-  const little = Buffer.from(text, 'utf16le');
-  const marked = Buffer.from(`\ufeff${text}`, 'utf16le');
-
-  test.each([
-    ['with its mark', marked],
-    ['with its mark, big-endian', Buffer.from(marked).swap16()],
-    ['without a mark', little],
-    ['without a mark, big-endian', Buffer.from(little).swap16()],
-  ])('is recognized in a file %s', (_, bytes) => {
-    expect(isUtf16File(bytes)).toBe(true);
-  });
-
-  test.each(['', '{', '{}', text, `\ufeff${text}`, '\0\0\0\0', 'a\0b'])(
-    'is not seen in UTF-8: %j',
-    (utf8) => {
-      expect(isUtf16File(Buffer.from(utf8))).toBe(false);
-      expect(isUtf16Ascii(utf8)).toBe(false);
-    },
-  );
 });

@@ -6,6 +6,7 @@ import { isEnvelope } from '../../events/envelope.js';
 import { matchesEvent } from '../../events/event-pattern.js';
 import type { Revealed } from '../dead-letter-page/server/letter-json.js';
 import { CommandError, command, EXIT, type Invocation, text, UsageError } from './command.js';
+import { inUtf8, whyNotJson } from './encoding.js';
 import { eventPattern, wholeNumber } from './flag-values.js';
 import { isAnswer } from './json-client.js';
 import { identifierOf, type LearnedEvent, moduleCode, moduleFiles, Proposer } from './learn/proposal.js';
@@ -85,15 +86,16 @@ async function* givenBodies(invocation: Invocation<typeof options>): AsyncGenera
     if (values[flag] !== undefined) throw new UsageError(`--${flag} needs --page.`);
   for (const file of values.file ?? []) {
     const name = `--file ${JSON.stringify(file)}`;
-    yield* bodiesIn(name, String(await readNamed(name, file)));
+    yield* bodiesIn(name, await readNamed(name, file));
   }
   if (values.file) return;
   const typed = await readStdin(terminal, 'Reading bodies from the terminal. End them with Ctrl-D.');
-  yield* bodiesIn('Standard input', String(typed));
+  yield* bodiesIn('Standard input', typed);
 }
 
 /** One body, an array of bodies, or one per line. The error does not quote the line. */
-function bodiesIn(source: string, text: string): unknown[] {
+function bodiesIn(source: string, bytes: Buffer): unknown[] {
+  const text = String(inUtf8(source, bytes));
   const whole = parseJson(text);
   if (whole !== undefined) return Array.isArray(whole) ? whole : [whole];
   return text.split('\n').flatMap((line, index) => {
@@ -101,7 +103,7 @@ function bodiesIn(source: string, text: string): unknown[] {
     const body = parseJson(line);
     if (body !== undefined) return [body];
     throw new CommandError(
-      `${source} is not JSON (line ${index + 1}). Give one body, an array of bodies, or one body per line.`,
+      `${source} ${whyNotJson(line)} (line ${index + 1}). Give one body, an array of bodies, or one body per line.`,
     );
   });
 }

@@ -2,6 +2,7 @@
 import { REASONS } from '../../claims/dead-letter-store.js';
 import { isLoopback } from '../../client/options.js';
 import type { ReplayFilter } from '../../dead-letters/dead-letter-filter.js';
+import { secretFault } from '../../secret-text.js';
 import { isKeyId } from '../../signature.js';
 import type { JsonLetter, LetterList, Revealed } from '../dead-letter-page/server/letter-json.js';
 import { CommandError, connectionExitCode, EXIT, jsonOption, text, UsageError } from './command.js';
@@ -173,6 +174,8 @@ function pageAddress(typed: string | undefined): string {
 async function readToken(file: string | undefined): Promise<string> {
   if (file === undefined) throw new UsageError('--token-file is missing. Give a file that holds the token.');
   const token = (await readLines('--token-file', file)).join('\n');
+  const found = secretFault(token, /^/, 'Put the token itself into the file.');
+  if (found) throw new CommandError(`--token-file ${found}`);
   if (/^[!-~]+$/.test(token)) return token;
   const invalid = 'has a space, a line break or another character that a header must not contain';
   const fault = token === '' ? 'is empty' : invalid;

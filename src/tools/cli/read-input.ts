@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { keyFault } from '../../signature.js';
 import { CommandError, type Terminal, text } from './command.js';
+import { inUtf8 } from './encoding.js';
 import { print, printable } from './print.js';
 
 export const bodyOption = text(
@@ -10,7 +11,14 @@ export const bodyOption = text(
   'The body: @FILE, or the text itself. Default: standard input.',
 );
 
+/** @throws {CommandError} for UTF-16, which is not what a sender signs or a program parses */
 export async function readBody(flag: string, body: string | undefined, terminal: Terminal): Promise<Buffer> {
+  const name = body === undefined || body === '@-' ? 'Standard input' : `${flag} ${JSON.stringify(body)}`;
+  return inUtf8(name, await readBytes(flag, body, terminal));
+}
+
+/** The body in any encoding. */
+export async function readBytes(flag: string, body: string | undefined, terminal: Terminal): Promise<Buffer> {
   if (body !== undefined && !body.startsWith('@')) {
     if (existsSync(body))
       print(terminal.stderr, `${flag} is the text ${body}. To read the file, give @${body}.`);
@@ -37,9 +45,9 @@ export function readNamed(name: string, file: string): Promise<Buffer> {
   });
 }
 
-/** Without a byte-order mark, and without empty lines at the end. */
+/** Without a byte-order mark, and without empty lines at the end. @throws {CommandError} for UTF-16 */
 export async function readLines(name: string, file: string): Promise<string[]> {
-  const text = String(await readNamed(name, file));
+  const text = String(inUtf8(name, await readNamed(name, file)));
   const lines = text.replace(/^\ufeff/, '').split(/\r?\n/);
   // A loop, because a regular expression would take quadratic time for a file of many line breaks.
   while (lines.length > 1 && lines.at(-1) === '') lines.pop();

@@ -2,8 +2,9 @@
 import { createHmac } from 'node:crypto';
 import { isSignature, sign as signBody } from '../../signature.js';
 import { command, EXIT, jsonOption, keyFileOption, text } from './command.js';
+import { fromUtf16, isUtf16, UTF_16_CURE, withoutHidden } from './encoding.js';
 import { painter, unicodeEscape } from './print.js';
-import { bodyOption, readBody, readKey, readKeys } from './read-input.js';
+import { bodyOption, readBody, readBytes, readKey, readKeys } from './read-input.js';
 
 export const sign = command({
   about:
@@ -16,14 +17,18 @@ export const sign = command({
   },
   async run({ values, terminal }) {
     const key = await readKey(values['key-file'], terminal);
-    const digits = signBody(await readBody('--body', values.body, terminal), key);
-    return { values: [{ signature: digits }], text: digits };
+    const body = await readBody('--body', values.body, terminal);
+    const digits = signBody(body, key);
+    return { values: [{ signature: digits }], text: digits, notes: hasBom(body) ? [BOM_SIGNED] : [] };
   },
 });
 
+const BOM_SIGNED =
+  'The body begins with a byte-order mark (BOM), which is signed too. If an editor put it there, save the file without one.';
+
 export const verify = command({
   about:
-    'Checks the signature over the bytes of the body. If they do not match, it says why: wrong key, reserialized JSON, a byte-order mark, a trailing newline, upper case, or truncated (a signature of fewer than 64 digits, or a body that ends in the middle of its JSON). A key file may hold several keys, one per line.',
+    'Checks the signature over the bytes of the body. If they do not match, it says why: wrong key, reserialized JSON, a byte-order mark, UTF-16, invisible characters, a trailing newline, upper case, or truncated (a signature of fewer than 64 digits, or a body that ends in the middle of its JSON). A key file may hold several keys, one per line.',
   options: {
     signature: text({ HEX: '"$SIGNATURE"' }, 'The value of X-SERVICE-SIGNATURE as received.'),
     body: bodyOption,
@@ -38,7 +43,7 @@ export const verify = command({
   async run({ values, terminal }) {
     const { signature = '' } = values;
     const keys = await readKeys(values['key-file'], terminal);
-    const body = await readBody('--body', values.body, terminal);
+    const body = await readBytes('--body', values.body, terminal);
     const paint = painter(terminal.stdout, terminal.env);
     const signatures = (bytes: Uint8Array) => keys.map((key) => signBody(bytes, key));
     const right = signatures(body);
@@ -102,25 +107,52 @@ function explainForm(signature: string, right: readonly string[]): Finding | und
   };
 }
 
+const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
+const LINE_ENDS = ['', '\n', '\r\n'];
+
+function hasBom(body: Buffer): boolean {
+  return body.subarray(0, 3).equals(BOM);
+}
+
 /** The signature matches a known variant of the bytes. */
 function explainBody(body: Buffer, matches: (bytes: Uint8Array) => boolean): Finding | undefined {
-  const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
-  const hasBom = body.subarray(0, 3).equals(BOM);
-  if (matches(hasBom ? body.subarray(3) : Buffer.concat([BOM, body]))) {
+  const endsSomehow = (bytes: Buffer) => {
+    const bare = withoutLineBreaksAtEnd(bytes);
+    return LINE_ENDS.some((end) => matches(Buffer.concat([bare, Buffer.from(end)])));
+  };
+  if (isUtf16(body)) {
+    const isRight = endsSomehow(Buffer.from(fromUtf16(body)));
+    return {
+      difference: 'utf_16',
+      message: `The body is UTF-16${isRight ? '. The signature matches the same text in UTF-8' : ', and deliveries are UTF-8'}.`,
+      cure: UTF_16_CURE,
+    };
+  }
+  const marked = hasBom(body);
+  if (matches(marked ? body.subarray(3) : Buffer.concat([BOM, body]))) {
     return {
       difference: 'bom',
-      message: `The signature matches the body ${hasBom ? 'without' : 'with'} a byte-order mark (BOM).`,
-      cure: hasBom
+      message: `The signature matches the body ${marked ? 'without' : 'with'} a byte-order mark (BOM).`,
+      cure: marked
         ? 'An editor or a logger put EF BB BF before the body. Save it without a BOM.'
         : 'The body was signed with EF BB BF before it. Find out what removed those bytes.',
     };
   }
   const bare = withoutLineBreaksAtEnd(body);
-  if (['', '\n', '\r\n'].some((end) => matches(Buffer.concat([bare, Buffer.from(end)])))) {
+  if (endsSomehow(body)) {
     return {
       difference: 'trailing_newline',
       message: `The signature matches the body ${matches(bare) ? 'without its' : 'with another'} trailing newline.`,
       cure: 'Editors and `echo` add a line break at the end. Use printf %s, or the bytes as they arrived.',
+    };
+  }
+  const visible = Buffer.from(withoutHidden(body.toString('utf8')));
+  if (!visible.equals(body) && endsSomehow(visible)) {
+    return {
+      difference: 'invisible_characters',
+      message:
+        'The signature matches the body without its invisible characters, such as zero-width or no-break spaces.',
+      cure: 'A chat, a web page or an editor put them there. Use the bytes as they arrived.',
     };
   }
   const layout = detectReserialization(body, matches);

@@ -8,6 +8,7 @@ import { faultKinds } from '../simulator/delivery/faults.js';
 import { CommandError, command, EXIT, flag, text, UsageError } from './command.js';
 import { type ControlPlane, controlOptions, controlPlane, timeoutOption } from './control-plane.js';
 import { attemptsText, deliveryTable } from './delivery-text.js';
+import { whyNotJson } from './encoding.js';
 import { defined, headerOption, oneOf, ValueError, wholeNumber } from './flag-values.js';
 import { isAnswer } from './json-client.js';
 import { parseJson, readBody } from './read-input.js';
@@ -201,7 +202,7 @@ function parse(text: string, flag: string): unknown {
   const hint = flag.endsWith(':=')
     ? ` For text, use ${flag.replace(':=', '=')}`
     : ` To read a file, give ${flag} @FILE.`;
-  throw new UsageError(`${flag} is not JSON.${hint}`);
+  throw new UsageError(`${flag} ${whyNotJson(text)}.${hint}`);
 }
 
 function fieldOf(value: unknown, name: string): unknown {

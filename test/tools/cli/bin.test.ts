@@ -108,8 +108,8 @@ describe('starting', () => {
     ]);
     expect(names('tools/cli/signature.js')).toEqual([
       ...['errors.js', 'node:buffer', 'node:crypto', 'node:fs', 'node:fs/promises', 'node:util'],
-      ...['signature.js', 'tools/cli/command.js', 'tools/cli/print.js', 'tools/cli/read-input.js'],
-      'tools/cli/signature.js',
+      ...['secret-text.js', 'signature.js', 'tools/cli/command.js', 'tools/cli/encoding.js'],
+      ...['tools/cli/print.js', 'tools/cli/read-input.js', 'tools/cli/signature.js'],
     ]);
   });
 });

@@ -145,7 +145,8 @@ async function read(path: string): Promise<State | undefined> {
     if (codeOf(error) === 'ENOENT') return undefined;
     throw unusable(`cannot be read (${codeOf(error)})`);
   }
-  const state = parseState(text);
+  // An editor may have added a byte-order mark.
+  const state = parseState(text.replace(/^\ufeff/, ''));
   if (typeof state === 'string') throw unusable(state);
   return state;
 }
