@@ -1,5 +1,5 @@
-// The logger, and what may be logged: codes, ids and names, never bodies, keys or messages.
-import { WebhookError } from './errors.js';
+// The logger, and what may be logged: codes, ids and names, never bodies, keys or messages of others.
+import { ConfigurationError, WebhookError } from './errors.js';
 
 /** One level of a pino-compatible logger. */
 export interface LogMethod {
@@ -82,6 +82,7 @@ export class Throttle {
   }
 }
 
+const MAX_MESSAGE = 1_000;
 const SYSTEM_OR_SQL = /^(?:E[A-Z0-9]{2,14}|[0-9][0-9A-Z]{4})$/;
 
 /** The first word of an error reply of Redis; one from inside a script of Redis 6 has more text before it. */
@@ -108,13 +109,15 @@ export interface ErrorDescription {
   readonly type: string;
   /** A system, SQL or Redis code, or one of this package. */
   readonly code?: string;
-  /** `file:line:column` of the innermost frames. */
+  /** Of a {@link ConfigurationError}, which quotes no customer. */
+  readonly message?: string;
+  /** `file:line:column` of frames, from the innermost one that is not in a package or in Node itself. */
   readonly at?: string[];
 }
 
 /**
- * The type of an error, its code, and where it came from. The message is left out, because it may quote a customer. Getters
- * of the error may throw.
+ * The type of an error, its code, and where it came from. The message of others is left out, because it may quote a customer.
+ * Getters of the error may throw.
  */
 export function describeError(error: unknown): ErrorDescription {
   try {
@@ -122,27 +125,32 @@ export function describeError(error: unknown): ErrorDescription {
     const type = /^[A-Za-z_$][\w$]{0,63}$/.exec(error.constructor.name)?.[0] ?? 'Error';
     const given = String((error as { code?: unknown }).code);
     const code = WebhookError.is(error) ? given : (SYSTEM_OR_SQL.exec(given)?.[0] ?? redisCodeOf(error));
+    const message = ConfigurationError.is(error) ? error.message.slice(0, MAX_MESSAGE) : undefined;
     const at = describeFrames(error);
-    return { type, ...(code && { code }), ...(at && { at }) };
+    return { type, ...(code && { code }), ...(message && { message }), ...(at && { at }) };
   } catch {
     return { type: 'unreadable' };
   }
 }
 
-const MAX_MESSAGE = 1_000;
 const MAX_STACK = 4_000;
 
 const HIDDEN =
   'Its message is not logged, because it may quote a customer. To see it, set NODE_ENV=development, or catch and log it in the handler.';
 
-/** The fields of a log line. In development and tests they include the message. */
-export function handlerErrorFields(error: unknown): {
-  error: ErrorDescription & { message?: string; stack?: string };
-  hint?: string;
-} {
+/**
+ * The fields of a log line. In development and tests they include the message and the stack.
+ *
+ * @param simulated whether a key of the simulator signed the delivery
+ */
+export function handlerErrorFields(
+  error: unknown,
+  simulated = false,
+): { error: ErrorDescription & { stack?: string }; hint?: string } {
   const description = describeError(error);
-  const { NODE_ENV } = process.env;
-  if (NODE_ENV !== 'development' && NODE_ENV !== 'test') return { error: description, hint: HIDDEN };
+  if (!isDevelopment(simulated)) {
+    return description.message ? { error: description } : { error: description, hint: HIDDEN };
+  }
   try {
     const { message, stack } = error as Error;
     return {
@@ -157,11 +165,24 @@ export function handlerErrorFields(error: unknown): {
   }
 }
 
+/** Few set NODE_ENV on their own machine. There the simulator signs, or somebody reads the terminal. */
+function isDevelopment(simulated: boolean): boolean {
+  const { NODE_ENV } = process.env;
+  if (NODE_ENV) return NODE_ENV === 'development' || NODE_ENV === 'test';
+  return simulated || process.stdout?.isTTY === true;
+}
+
 // Only paths and URLs: code can set a stack to any text, which might quote a customer.
 const FRAME = /^\s{4}at (?:.{1,100} \(|async )?((?:file:\/|node:|\/|[A-Za-z]:[\\/]).{1,300}?:\d+:\d+)\)?$/;
+/** A frame without a file, such as `Array.map`. */
+const NO_FILE = /^\s{4}at .{1,100} \((?:<anonymous>|native|index \d+)\)$/;
+const NOT_OF_THE_USER = /^node:|[\\/]node_modules[\\/]|[\\/]payment-webhooks[\\/]dist[\\/]/;
 const MAX_FRAMES = 5;
 
-/** `file:line:column` of the innermost frames, or undefined when message and frames cannot be told apart. */
+/**
+ * `file:line:column` of frames, or undefined if message and frames cannot be told apart. They begin with the innermost frame
+ * of the user: what a driver called inside itself says less.
+ */
 function describeFrames(error: Error): string[] | undefined {
   const { stack, message } = error;
   if (typeof stack !== 'string' || typeof message !== 'string') return undefined;
@@ -172,10 +193,14 @@ function describeFrames(error: Error): string[] | undefined {
   const [, ...lines] = stack.slice(end + message.length).split('\n');
   for (const line of lines) {
     const frame = FRAME.exec(line)?.[1];
-    if (frame === undefined || frames.length === MAX_FRAMES) break;
-    frames.push(frame);
+    if (frame !== undefined) frames.push(frame);
+    else if (!NO_FILE.test(line)) break;
   }
-  return frames.length > 0 ? frames : undefined;
+  const first = Math.max(
+    frames.findIndex((frame) => !NOT_OF_THE_USER.test(frame)),
+    0,
+  );
+  return frames.length > 0 ? frames.slice(first, first + MAX_FRAMES) : undefined;
 }
 
 /** The key of the receiver's logger on `hooks.deadLetters`, for a page of another copy of this package. */

@@ -197,6 +197,7 @@ class Pipeline {
     if (proof instanceof Rejection) return proof;
     delivery.keyIndex = proof.keyIndex;
     delivery.keyId = proof.key.id;
+    delivery.simulated = proof.key.simulated;
     delivery.fingerprint = new SignatureFingerprint(signature, bytes, proof.keys);
     this.stats.recordAuthentic(delivery.startedAt);
     const letter = this.#letters && new Letter(delivery, this.#letters);

@@ -14,6 +14,8 @@ export interface SigningKey {
   readonly id: string;
   /** Whether it has the documented prefix of sandbox keys. Such a key must never be accepted for a live event. */
   readonly sandbox: boolean;
+  /** Whether the simulator made it. */
+  readonly simulated: boolean;
 }
 
 const SIGNATURE_LENGTH = 64;
@@ -94,7 +96,18 @@ export function signingKey(key: PrivateKey, option = 'privateKey'): SigningKey {
   if (fault) throw new ConfigurationError(`${option} ${fault}`);
   const bytes = Buffer.from(key);
   const id = hash('sha256', bytes, 'hex').slice(0, KEY_ID_DIGITS);
-  return { secret: createSecretKey(bytes), id, sandbox: isSandboxKey(String(keyText(key))) };
+  const text = String(keyText(key));
+  return {
+    secret: createSecretKey(bytes),
+    id,
+    sandbox: isSandboxKey(text),
+    simulated: isSimulatorKey(text),
+  };
+}
+
+/** Whether a key has the prefix of the simulator's keys, which are not secret. */
+export function isSimulatorKey(key: string): boolean {
+  return /^pri_(?:sandbox_)?sim_/.test(key);
 }
 
 /** Whether a key has the documented prefix of sandbox keys. */

@@ -10,12 +10,12 @@ const { exports: doors } = JSON.parse(readFileSync(join(ROOT, 'package.json'), '
 /** Most bytes of each door, minified, without the packages it imports. Raise one on purpose, or find what got in. */
 const MOST: Readonly<Record<string, number>> = {
   // A quarter of it keeps, lists and replays dead letters.
-  '.': 101_000,
-  './client': 23_000,
-  './opentelemetry': 14_500,
-  './queues': 53_500,
-  './queues/bullmq': 55_500,
-  './queues/pg-boss': 58_500,
+  '.': 105_500,
+  './client': 25_500,
+  './opentelemetry': 15_000,
+  './queues': 54_500,
+  './queues/bullmq': 56_500,
+  './queues/pg-boss': 59_500,
   './ops': 39_500,
   './simulator': 76_000,
   // Half of each keeps and seals dead letters. The first has the engine of './stores/sql'.
@@ -24,7 +24,7 @@ const MOST: Readonly<Record<string, number>> = {
   // Two databases, and both events and letters in each.
   './stores/sql': 53_000,
   // A third of it is the contract of stores of dead letters.
-  './testing': 46_500,
+  './testing': 48_500,
 };
 
 let weighed: ReadonlyMap<string, DoorBytes>;
@@ -59,8 +59,8 @@ describe('a door', () => {
   test('of receivers loads what manages dead letters only when it is asked for', () => {
     const { loaded = Number.NaN, all = Number.NaN } = weighed.get('.') ?? {};
     // As much as before there was `hooks.fetch`, the names as signed, what letters name of their key, what to do about mistakes,
-    // what handlers say, and when letters retry themselves.
-    expect(loaded).toBeLessThanOrEqual(76_209 + 14_000);
+    // what handlers say, when letters retry themselves, and which texts are no keys.
+    expect(loaded).toBeLessThanOrEqual(76_209 + 18_000);
     expect(all - loaded).toBeGreaterThan(5_000);
   });
 });

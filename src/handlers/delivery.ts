@@ -23,6 +23,8 @@ export class Delivery {
   keyIndex: number | undefined;
   /** See {@link SigningKey}. */
   keyId: string | undefined;
+  /** Whether a key of the simulator signed it. */
+  simulated = false;
   /** Set once the signature is verified. */
   fingerprint: Fingerprint = UNPROVEN;
   /** What was signed, once it is decoded. */

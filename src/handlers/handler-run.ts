@@ -135,7 +135,7 @@ export class HandlerCall implements HandlerReport {
       await this.#callHandler();
     } catch (error) {
       const [level, message] = OBJECTIONS[objectionOf(error)];
-      this.#fail(error, handlerErrorFields(error), level, message);
+      this.#fail(error, handlerErrorFields(error, delivery.simulated), level, message);
       return;
     } finally {
       this.durationMs = performance.now() - startedAt;

@@ -24,7 +24,7 @@ const WAITED = 'Another event with the same serial value was being handled until
 /** @returns a rejection if a serial function fails; undefined if no handler has one */
 export function serialValuesOf(
   { handlers, subject }: MatchedHandlers,
-  claimant: Claimant,
+  claimant: Claimant & { readonly simulated: boolean },
 ): SerialValues | Rejection | undefined {
   const serial = handlers.filter((handler) => handler.serial !== undefined);
   if (serial.length === 0) return undefined;
@@ -41,7 +41,7 @@ export function serialValuesOf(
       }
       values.set(handler, value);
     } catch (cause) {
-      const fields = { handler: handler.name, ...handlerErrorFields(cause) };
+      const fields = { handler: handler.name, ...handlerErrorFields(cause, claimant.simulated) };
       writeLog(claimant.log, 'error', fields, 'the serial function of a handler failed');
       return new Rejection('HANDLER_FAILED', { cause: new HandlerError([cause]) });
     }

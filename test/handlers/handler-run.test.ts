@@ -4,9 +4,15 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { RequestHandler } from 'express';
-import { type Handler, type HandlerContext, type ReceiverOptions, WebhookError } from 'payment-webhooks';
+import {
+  type Handler,
+  type HandlerContext,
+  type ReceiverOptions,
+  receiver,
+  WebhookError,
+} from 'payment-webhooks';
 import { fixtures } from '../../src/fixtures/fixture.js';
-import { asDeployed } from '../setup/as-deployed.js';
+import { asDeployed, setTerminal } from '../setup/as-deployed.js';
 import { delivery, KEY, SANDBOX_KEY } from '../setup/delivery.js';
 import {
   duplicate,
@@ -212,41 +218,91 @@ describe.each(thrown)('a handler that throws %s', (_what, fail) => {
 
 describe('while an app is developed or tested', () => {
   const { NODE_ENV } = process.env;
+  let restoreTerminal = () => {};
   afterEach(() => {
     process.env.NODE_ENV = NODE_ENV;
+    restoreTerminal();
   });
 
-  const errorLine = async (env: string | undefined, thrown: unknown) => {
-    const endpoint = startReceiver({ handlers: { '*': () => Promise.reject(thrown) } });
+  interface Where {
+    readonly env?: string;
+    readonly key?: string;
+    readonly isTerminal?: boolean;
+  }
+
+  const failedLine = async ({ env, key = KEY, isTerminal = false }: Where, options: ReceiverOptions) => {
+    const endpoint = startReceiver({ privateKey: ['pri_another', key], ...options });
     if (env === undefined) delete process.env.NODE_ENV;
     else process.env.NODE_ENV = env;
-    expect(await endpoint.post()).toMatchObject(failed);
-    const line = lineWith(endpoint, 'a handler failed');
-    const isShown = env === 'development' || env === 'test';
-    expect(line?.hint).toEqual(isShown ? undefined : expect.stringContaining('set NODE_ENV=development'));
-    return line?.error;
+    restoreTerminal = setTerminal(isTerminal);
+    expect(await endpoint.post(delivery(fixtures.transactionPaid({ sandbox: true }), key))).toMatchObject(
+      failed,
+    );
+    return endpoint.log.lines.find(({ handler }) => handler === '*');
   };
+  const errorLine = async (where: Where, thrown: unknown) =>
+    (await failedLine(where, { handlers: { '*': () => Promise.reject(thrown) } }))?.error;
   const missing = new TypeError('orders.markPaid is not a function');
 
-  test.each(['development', 'test'])('the message and stack of an error are logged: %s', async (env) => {
+  const shown: Where[] = [
+    { env: 'development' },
+    { env: 'test' },
+    { key: 'pri_sim_dev' },
+    { key: 'pri_sandbox_sim_dev' },
+    { key: 'pri_sim_dev', env: '' },
+    { isTerminal: true },
+  ];
+  test.each(shown)('the message and stack of an error are logged: %j', async (where) => {
     const stack = /^TypeError: orders\.markPaid is not a function\n {4}at .*handler-run\.test/;
-    expect(await errorLine(env, missing)).toMatchObject({
+    expect(await errorLine(where, missing)).toMatchObject({
       type: 'TypeError',
       message: 'orders.markPaid is not a function',
       stack: expect.stringMatching(stack),
     });
   });
 
-  test.each(['production', 'staging', 'Development', undefined])('and nowhere else: %s', async (env) => {
-    const error = await errorLine(env, missing);
-    expect(error).toMatchObject({ type: 'TypeError', at: expect.any(Array) });
-    expect(error).not.toHaveProperty('message');
-    expect(error).not.toHaveProperty('stack');
+  const hidden: Where[] = [
+    ...['production', 'staging', 'Development'].flatMap((env) => [
+      { env },
+      { env, key: 'pri_sim_dev' },
+      { env, isTerminal: true },
+    ]),
+    {},
+    { key: 'pri_simple' },
+    { key: SANDBOX_KEY },
+  ];
+  test.each(hidden)('and nowhere else: %j', async (where) => {
+    const line = await failedLine(where, { handlers: { '*': () => Promise.reject(missing) } });
+    expect(line?.error).toMatchObject({ type: 'TypeError', at: expect.any(Array) });
+    expect(line?.error).not.toHaveProperty('message');
+    expect(line?.error).not.toHaveProperty('stack');
+    expect(line?.hint).toContain('set NODE_ENV=development');
+  });
+
+  test('a serial function that fails is shown like a handler', async () => {
+    const sent = delivery(fixtures.transactionPaid({ sandbox: true }), 'pri_sim_dev');
+    delete process.env.NODE_ENV;
+    restoreTerminal = setTerminal(false);
+    const endpoint = startReceiver({ privateKey: 'pri_sim_dev', handlers: {} });
+    endpoint.hooks.on('*', () => {}, { serial: () => raise(missing) });
+    await endpoint.post(sent);
+    const line = lineWith(endpoint, 'the serial function of a handler failed');
+    expect(line?.error).toMatchObject({ message: missing.message });
+  });
+
+  test('a ConfigurationError of the package is shown everywhere: it quotes no customer', async () => {
+    const handlers = { '*': () => void receiver({ privateKey: '' }) };
+    const line = await failedLine({ env: 'production' }, { handlers });
+    const message =
+      'privateKey is empty: anyone could sign with it. Copy the private key from the dashboard.';
+    expect(line?.error).toMatchObject({ type: 'ConfigurationError', message });
+    expect(line?.error).not.toHaveProperty('stack');
+    expect(line).not.toHaveProperty('hint');
   });
 
   test('they are cut to what a log line can hold', async () => {
     const endless = new Error('x'.repeat(1_000_000));
-    const { message, stack } = (await errorLine('test', endless)) as Error;
+    const { message, stack } = (await errorLine({ env: 'test' }, endless)) as Error;
     expect(message).toHaveLength(1_000);
     expect(stack).toHaveLength(4_000);
   });

@@ -80,10 +80,6 @@ export async function confirm(question: string, { stdin, stderr }: Terminal): Pr
 
 export const KEY_VARIABLE = 'SERVICE_PRIVATE_KEY';
 
-export function isSimulatorKey(key: string): boolean {
-  return /^pri_(sandbox_)?sim_/.test(key);
-}
-
 /** Where the key came from: the start of a sentence. */
 export function keySource(file: string | undefined): string {
   return file === undefined ? KEY_VARIABLE : 'The key in --key-file';

@@ -2,7 +2,7 @@
 import { AuthenticationError, ConnectionError } from '../../client/errors.js';
 import { isLoopback, type ServiceClientOptions } from '../../client/options.js';
 import { ServiceClient } from '../../client/service-client.js';
-import { isSandboxKey } from '../../signature.js';
+import { isSandboxKey, isSimulatorKey } from '../../signature.js';
 import { CommandError, EXIT, flag, jsonOption, keyFileOption, type Terminal, UsageError } from './command.js';
 import {
   explainUnreachable,
@@ -12,7 +12,7 @@ import {
   simulatorUrlOption,
 } from './control-plane.js';
 import { type TypedNames, withTypedNames } from './failure.js';
-import { isSimulatorKey, KEY_VARIABLE, keySource, readKey } from './read-input.js';
+import { KEY_VARIABLE, keySource, readKey } from './read-input.js';
 
 const SIMULATOR_KEY = 'pri_sim_dev';
 

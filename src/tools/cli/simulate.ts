@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { didYouMean } from '../../errors.js';
 import { parseDuration } from '../../options/duration.js';
-import { isSandboxKey } from '../../signature.js';
+import { isSandboxKey, isSimulatorKey } from '../../signature.js';
 import { hostName } from '../pages/request.js';
 import { isLocalHost } from '../simulator/address/host.js';
 import { type RetrySchedule, scheduleNames } from '../simulator/delivery/retry-schedule.js';
@@ -19,7 +19,7 @@ import {
 } from './command.js';
 import { defined, endpointUrl, headerOption, notEmpty, ValueError, wholeNumber } from './flag-values.js';
 import { print } from './print.js';
-import { isSimulatorKey, KEY_VARIABLE, readKeys } from './read-input.js';
+import { KEY_VARIABLE, readKeys } from './read-input.js';
 
 const options = {
   forward: text(
