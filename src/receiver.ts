@@ -20,6 +20,7 @@ import { type AnswerEarly, processEvent } from './receiver/process-event.js';
 import { type Answer, respond, responseOf, type Sent, send } from './receiver/respond.js';
 import { memoryStore } from './stores/memory.js';
 import { DeliveryLog } from './telemetry/delivery-log.js';
+import { HeaderWatch } from './telemetry/header-watch.js';
 import { InFlightLimiter } from './telemetry/in-flight-limiter.js';
 import { RECEIVER_STATS, ReceiverStats } from './telemetry/receiver-stats.js';
 
@@ -119,9 +120,11 @@ class Pipeline {
   readonly #c: Configuration;
   readonly #letters: LetterRules | undefined;
   readonly #log = new DeliveryLog();
+  readonly #headers: HeaderWatch;
 
   constructor(c: Configuration) {
     this.#c = c;
+    this.#headers = new HeaderWatch(c.signatureHeader, () => c.logger ?? defaultLogger());
     this.limiter = new InFlightLimiter(c.maxInFlight);
     this.redrive = openRedrive(c, this.limiter);
     this.stats = new ReceiverStats(this.limiter, c);
@@ -185,6 +188,7 @@ class Pipeline {
     c.handlers.seal();
     this.redrive?.start();
 
+    this.#headers.record(headers);
     const unreadable = inspectHeaders(headers, c.limit);
     if (unreadable) return unreadable;
     const signature = findSignature(headers, c.signatureHeader, source);
@@ -226,6 +230,7 @@ class Pipeline {
 
   async close(): Promise<void> {
     const empty = this.limiter.close();
+    this.#headers.stop();
     await this.redrive?.stop();
     await empty;
   }

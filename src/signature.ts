@@ -110,6 +110,22 @@ export function isSimulatorKey(key: string): boolean {
   return /^pri_(?:sandbox_)?sim_/.test(key);
 }
 
+/**
+ * The keys in the text of an environment variable: one per line, or separated by commas. A key may have a comma in it, so the
+ * text is split only if each part has the documented prefix.
+ */
+export function keysIn(text: string): string[] {
+  const parts = text.split(/[,\r\n]/).map((part) => part.trim());
+  const keys = parts.filter((part) => part !== '');
+  const isList = (keys.length > 1 || text.includes(',')) && keys.length > 0 && keys.every(hasKeyPrefix);
+  return isList ? keys : [text];
+}
+
+/** Whether a key has the documented prefix of private keys. */
+export function hasKeyPrefix(key: string): boolean {
+  return key.startsWith(KEY_PREFIX);
+}
+
 /** Whether a key has the documented prefix of sandbox keys. */
 export function isSandboxKey(key: string): boolean {
   return key.startsWith(SANDBOX_PREFIX);

@@ -2,14 +2,14 @@
 import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
 import { anything, defineOptions, type OptionRule, option } from '../options/define-options.js';
 import { MAX_TIMER_MS } from '../options/duration.js';
-import { isSandboxKey } from '../signature.js';
+import { isSandboxKey, keysIn } from '../signature.js';
 import { type Codec, codec } from './codec.js';
 import { type AccessTokenSource, type Credential, keyCredential, tokenCredential } from './credential.js';
 
 export interface ServiceClientOptions {
   /** Address of the service, without `/api/v2`. @default process.env.SERVICE_API_URL */
   readonly baseUrl?: string | URL | undefined;
-  /** Sent as HTTP Basic. @default process.env.SERVICE_PRIVATE_KEY */
+  /** Sent as HTTP Basic. @default process.env.SERVICE_PRIVATE_KEY, the first key if it holds several */
   readonly privateKey?: string | undefined;
   /** An OAuth access token, or a function that returns one; instead of a private key. */
   readonly accessToken?: string | AccessTokenSource | undefined;
@@ -86,7 +86,9 @@ function resolveCredential(options: ServiceClientOptions, apiPath: string): Cred
     throw new ConfigurationError('privateKey and accessToken are both given. Give only one of them.');
   }
   if (accessToken !== undefined) return tokenCredential(accessToken);
-  const key = privateKey ?? process.env.SERVICE_PRIVATE_KEY;
+  const { SERVICE_PRIVATE_KEY } = process.env;
+  // While keys are rotated it may hold two for the receiver, the newest first.
+  const key = privateKey ?? (SERVICE_PRIVATE_KEY === undefined ? undefined : keysIn(SERVICE_PRIVATE_KEY)[0]);
   if (key === undefined) {
     throw new ConfigurationError(
       'privateKey and accessToken are both missing. Give one of them, or set SERVICE_PRIVATE_KEY.',

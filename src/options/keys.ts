@@ -1,7 +1,7 @@
 // Where private keys come from: an option, the environment, or a function per delivery.
 import type { IncomingHttpHeaders } from 'node:http';
 import { ConfigurationError } from '../errors.js';
-import { type PrivateKey, type SigningKey, signingKey, signingKeys } from '../signature.js';
+import { keysIn, type PrivateKey, type SigningKey, signingKey, signingKeys } from '../signature.js';
 
 /** Called for each delivery with a well-formed signature: for secret managers, and for several accounts. */
 export interface KeyFunction {
@@ -58,7 +58,9 @@ export function resolveKeys(
         : `No private key. Set the environment variable ${KEY_VARIABLE}, or give the option privateKey: text, a list, or a function.`,
     );
   }
-  return [signingKey(fromEnvironment, `The environment variable ${KEY_VARIABLE}`)];
+  const keys = keysIn(fromEnvironment);
+  const which = (index: number) => (keys.length > 1 ? `Key ${index + 1} in the` : 'The');
+  return keys.map((key, index) => signingKey(key, `${which(index)} environment variable ${KEY_VARIABLE}`));
 }
 
 function fromFunction(source: KeyFunction): KeysOf {

@@ -2,6 +2,7 @@
 import type { DeadLetterStore } from '../claims/dead-letter-store.js';
 import type { IdempotencyStore } from '../claims/idempotency-store.js';
 import { type Logger, writeLog } from '../logger.js';
+import { hasKeyPrefix, isSandboxKey, isSimulatorKey, keysIn } from '../signature.js';
 import { defaultLogger } from './default-logger.js';
 import { KEY_VARIABLE } from './keys.js';
 
@@ -13,6 +14,8 @@ interface Resolved {
   readonly maxHandlerTime: number;
   readonly storeTimeout: number;
   readonly timeout: number;
+  /** In lower case; undefined for a worker, which checks no signature and whose queue keeps what fails. */
+  readonly signatureHeader?: string;
 }
 
 /** The options as they were given. */
@@ -23,8 +26,8 @@ interface Given {
   readonly bodyTimeout?: unknown;
 }
 
-/** Keys from the documentation and the simulator, which anyone can look up. */
-const PUBLISHED_KEY = /^pri_(?:example$|sim_)/;
+/** The documentation of the service writes a neutral word in place of its name. */
+const PLACEHOLDER_HEADER = 'X-SERVICE-SIGNATURE';
 
 /** Milliseconds. A shorter timeout was probably meant in seconds. */
 const SHORT_MS = 100;
@@ -87,17 +90,24 @@ function warnOfTimes(
     );
 }
 
-function warnInProduction({ store, deadLetters }: Resolved, given: Given, warn: Warn): void {
+function warnInProduction(resolved: Resolved, given: Given, warn: Warn): void {
+  const { store, deadLetters, signatureHeader } = resolved;
   if (given.sandbox === undefined)
     warn(
       'sandbox',
       'sandbox events are accepted in production: set the option sandbox to "ignore", or to "accept" if that is intended',
     );
-  const keys = [given.privateKey ?? process.env[KEY_VARIABLE]].flat();
-  if (keys.some((key) => typeof key === 'string' && PUBLISHED_KEY.test(key)))
+  if (signatureHeader !== undefined) warnOfKeys(given, warn);
+  if (signatureHeader === PLACEHOLDER_HEADER.toLowerCase())
     warn(
-      'privateKey',
-      `privateKey is a published example key, so anyone could forge a payment. Set ${KEY_VARIABLE} to the key of your account`,
+      'signatureHeader',
+      `signatureHeader is ${PLACEHOLDER_HEADER}, a placeholder of the documentation. Set it to the name of the header that the service sends`,
+    );
+  if (signatureHeader !== undefined && !deadLetters)
+    warn(
+      'deadLetters',
+      'deadLetters is not set: an event that is not processed is lost if the service does not deliver it again. Set it to a ' +
+        'store such as postgresDeadLetters()',
     );
   if (store?.scope === 'process' && !isClusterWorker())
     warn(
@@ -106,6 +116,39 @@ function warnInProduction({ store, deadLetters }: Resolved, given: Given, warn: 
     );
   if (deadLetters?.scope === 'process')
     warn('deadLetters', 'dead letters are kept in the memory of this process: they are lost when it ends');
+}
+
+/** The keys of a function are not known yet. */
+function warnOfKeys({ privateKey, sandbox }: Given, warn: Warn): void {
+  const fromEnvironment = privateKey === undefined;
+  const keys = fromEnvironment ? keysIn(process.env[KEY_VARIABLE] ?? '') : [privateKey].flat();
+  const texts = keys.filter((key) => typeof key === 'string');
+  const warnOnce = (isWrong: (key: string) => boolean, message: string) => {
+    const index = texts.findIndex(isWrong);
+    const place = texts.length > 1 ? `[${index}]` : '';
+    const name = fromEnvironment ? KEY_VARIABLE : `privateKey${place}`;
+    if (index !== -1) warn('privateKey', `${name} ${message}`);
+  };
+  const isPublished = (key: string) => key === 'pri_example' || isSimulatorKey(key);
+  warnOnce(
+    isPublished,
+    `is a published example key, so anyone could forge a payment. Set ${KEY_VARIABLE} to the key of your account`,
+  );
+  warnOnce(
+    (key) => !hasKeyPrefix(key),
+    'does not begin with "pri_", as private keys do. Check that it is the private key from the dashboard',
+  );
+  warnOnce(
+    (key) => key.includes(','),
+    "has a comma in it. If it is two keys, pass an array: ['pri_new', 'pri_old']",
+  );
+  // Live and sandbox events at one URL need both keys, and a staging server only has that of the sandbox.
+  const hasLive = texts.some((key) => !isSandboxKey(key));
+  if (sandbox === 'only' || (sandbox === 'accept' && hasLive)) return;
+  warnOnce(
+    (key) => isSandboxKey(key) && !isPublished(key),
+    `is a sandbox key, which verifies no live event. Use the live key, or set the option sandbox to "only"`,
+  );
 }
 
 /** Not imported: Workers and bundles for other platforms have no `node:cluster`. */

@@ -457,39 +457,3 @@ test('a memory store in a worker of node:cluster is warned of, because each work
     msg: 'each worker of node:cluster has its own memory store, so a retry that reaches another worker runs the event again: use redisStore(), postgresStore() or sqlStore()',
   });
 });
-
-describe('in production', () => {
-  const inProduction = (options: ReceiverOptions) => {
-    process.env.NODE_ENV = 'production';
-    return warnings(options);
-  };
-
-  test('an unset sandbox policy and the memory store are warned of, once each', () => {
-    expect(inProduction({})).toEqual([
-      { level: 40, option: 'sandbox', msg: expect.stringContaining('set the option sandbox to "ignore"') },
-      { level: 40, option: 'store', msg: expect.stringContaining('the memory store is not shared') },
-    ]);
-  });
-
-  test('what was decided is not warned of', () => {
-    const shared = { ...memoryStore(), claim: memoryStore().claim, scope: 'shared' as const };
-    expect(inProduction({ sandbox: 'accept', store: shared })).toEqual([]);
-    expect(inProduction({ sandbox: 'ignore', store: false })).toEqual([]);
-  });
-
-  test.each(['pri_example', 'pri_sim_dev'])('%s is warned of, which anyone could sign with', (key) => {
-    const decided = { sandbox: 'ignore', store: false } as const;
-    const warning = { level: 40, option: 'privateKey', msg: expect.stringContaining('anyone could forge') };
-    expect(inProduction({ ...decided, privateKey: key })).toEqual([warning]);
-    expect(inProduction({ ...decided, privateKey: ['pri_own', key] })).toEqual([warning]);
-    expect(inProduction({ ...decided, privateKey: 'pri_example_own' })).toEqual([]);
-    process.env.SERVICE_PRIVATE_KEY = key;
-    expect(inProduction({ ...decided, privateKey: undefined })).toContainEqual(warning);
-    process.env.NODE_ENV = 'test';
-    expect(warnings({ privateKey: key })).toEqual([]);
-  });
-
-  test('outside of it nothing is warned of', () => {
-    expect(warnings({})).toEqual([]);
-  });
-});

@@ -1,7 +1,7 @@
 // Reads private keys, bodies, and the answer to a question.
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { keyFault } from '../../signature.js';
+import { keyFault, keysIn } from '../../signature.js';
 import { CommandError, type Terminal, text } from './command.js';
 import { inUtf8 } from './encoding.js';
 import { print, printable } from './print.js';
@@ -87,18 +87,19 @@ export function keySource(file: string | undefined): string {
 
 export async function readKey(file: string | undefined, terminal: Terminal): Promise<string> {
   const [key = '', ...more] = await readKeys(file, terminal);
-  if (more.length === 0) return key;
+  // While keys are rotated the environment of the app holds two, the newest first.
+  if (more.length === 0 || file === undefined) return key;
   throw new CommandError(`--key-file holds ${more.length + 1} keys. Keep only the one to use.`);
 }
 
-/** The keys in the file, one per line (during a rotation there are two), or else the one in the environment. */
+/** The keys in the file, one per line (during a rotation there are two), or else those in the environment. */
 export async function readKeys(file: string | undefined, { env }: Terminal): Promise<string[]> {
   const key = env[KEY_VARIABLE];
   if (file === undefined && key === undefined) {
     throw new CommandError('The private key is missing. Set SERVICE_PRIVATE_KEY, or give --key-file.');
   }
   const source = file === undefined ? KEY_VARIABLE : 'A key in --key-file';
-  const keys = file === undefined ? [key ?? ''] : await readLines('--key-file', file);
+  const keys = file === undefined ? keysIn(key ?? '') : await readLines('--key-file', file);
   for (const each of keys) {
     const fault = keyFault(each);
     if (fault) throw new CommandError(`${source} ${fault}`);

@@ -2,7 +2,7 @@
 import { AuthenticationError, ConnectionError } from '../../client/errors.js';
 import { isLoopback, type ServiceClientOptions } from '../../client/options.js';
 import { ServiceClient } from '../../client/service-client.js';
-import { isSandboxKey, isSimulatorKey } from '../../signature.js';
+import { isSandboxKey, isSimulatorKey, keysIn } from '../../signature.js';
 import { CommandError, EXIT, flag, jsonOption, keyFileOption, type Terminal, UsageError } from './command.js';
 import {
   explainUnreachable,
@@ -92,7 +92,7 @@ async function liveKey(file: string | undefined, terminal: Terminal): Promise<st
 /** Only a simulator key is sent to a simulator: a live key must never reach anything but the service. */
 async function simulatorKey(file: string | undefined, terminal: Terminal): Promise<string> {
   if (file === undefined) {
-    const key = terminal.env[KEY_VARIABLE] ?? '';
+    const [key = ''] = keysIn(terminal.env[KEY_VARIABLE] ?? '');
     return isSimulatorKey(key) ? key : SIMULATOR_KEY;
   }
   const key = await readKey(file, terminal);

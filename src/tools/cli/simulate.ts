@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { didYouMean } from '../../errors.js';
 import { parseDuration } from '../../options/duration.js';
-import { isSandboxKey, isSimulatorKey } from '../../signature.js';
+import { isSandboxKey, isSimulatorKey, keysIn } from '../../signature.js';
 import { hostName } from '../pages/request.js';
 import { isLocalHost } from '../simulator/address/host.js';
 import { type RetrySchedule, scheduleNames } from '../simulator/delivery/retry-schedule.js';
@@ -136,7 +136,7 @@ function retrySchedule(name: string, text: string): RetrySchedule {
 /** Ignores a key in the environment that is not a simulator key: it is the app's. */
 async function accountKeys(file: string | undefined, terminal: Terminal) {
   const key = terminal.env[KEY_VARIABLE] ?? '';
-  if (file === undefined && !isSimulatorKey(key)) {
+  if (file === undefined && !keysIn(key).every(isSimulatorKey)) {
     const problem = `${KEY_VARIABLE} does not hold a simulator key, so the simulator does not use it.`;
     if (key) print(terminal.stderr, `${problem} Start your app with the key below.`);
     return { keys: {}, names: {} };
@@ -145,7 +145,9 @@ async function accountKeys(file: string | undefined, terminal: Terminal) {
   const [sandboxKey, ...otherSandbox] = all.filter(isSandboxKey);
   const [privateKey, ...otherLive] = all.filter((each) => !isSandboxKey(each));
   if (otherSandbox.length > 0 || otherLive.length > 0) {
-    throw new CommandError('--key-file holds several keys of one kind. Keep one of each.');
+    throw new CommandError(
+      `${file === undefined ? KEY_VARIABLE : '--key-file'} holds several keys of one kind. Keep one of each.`,
+    );
   }
   const name = (kind: string) => (file === undefined ? KEY_VARIABLE : `The ${kind} key in --key-file`);
   return {
