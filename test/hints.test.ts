@@ -28,7 +28,7 @@ const shortened: RequestHandler = (req, _res, next) => {
 };
 const cure = (parser: string) =>
   `Mount the receiver above the parser: app.post('/hooks', receiver()) before app.use(${parser}()). ` +
-  `Or let the parser keep the bytes: ${parser}({ verify: keepRawBody }).`;
+  `Or let the parser keep the bytes: ${parser}({ limit: '256kb', verify: keepRawBody }).`;
 const READ = 'read the body before the receiver, and did not keep the bytes';
 const FORM = 'application/x-www-form-urlencoded';
 

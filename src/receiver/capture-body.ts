@@ -144,7 +144,7 @@ function readBefore(source: BodySource, headers: IncomingHttpHeaders): string {
 function consumed(cause: string, parser: Parser = 'express.json'): Rejection {
   const hint =
     `${cause} Mount the receiver above the parser: app.post('/hooks', receiver()) before app.use(${parser}()). ` +
-    `Or let the parser keep the bytes: ${parser}({ verify: keepRawBody }).`;
+    `Or let the parser keep the bytes: ${parser}({ limit: '256kb', verify: keepRawBody }).`;
   return new Rejection('BODY_CONSUMED', { hint });
 }
 
@@ -332,10 +332,10 @@ class ChunkedBody implements BodyCollector {
 
 /**
  * The `verify` hook of a body parser. It keeps the raw bytes as `req.rawBody`, for a receiver that is mounted after the
- * parser.
+ * parser. The parser has its own `limit`, 100 kB by default, and answers larger or malformed bodies itself.
  *
  * @example
- * app.use(express.json({ verify: keepRawBody }));
+ * app.use(express.json({ limit: '256kb', verify: keepRawBody }));
  * app.post('/hooks', receiver());
  */
 export function keepRawBody(req: IncomingMessage, _res: ServerResponse, bytes: Buffer): void {

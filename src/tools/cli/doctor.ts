@@ -1,6 +1,6 @@
 // `doctor`: sends an endpoint good and bad deliveries, and says what to fix.
 import { isLocalHost } from '../simulator/address/host.js';
-import { type Check, checks, evaluateCheck, outcomeWithoutHandler } from './checks.js';
+import { type Check, checks, evaluateCheck, hasParserAbove, outcomeWithoutHandler } from './checks.js';
 import {
   CommandError,
   command,
@@ -51,8 +51,8 @@ export const doctor = command({
       const warning = `${url.host} is not this machine. Its handlers will run for ${events}.`;
       await confirm(`${warning} Continue?`, terminal);
     }
-    const { first, repeat, others, slow, last } = checks({ privateKey, signatureHeader });
-    const checklist = checklistOf(terminal, json, others.length + 4);
+    const { first, cookie, repeat, others, slow, last } = checks({ privateKey, signatureHeader });
+    const checklist = checklistOf(terminal, json, others.length + 5);
     const send = (check: Check) => probe(url, check.delivery, timeout);
     const announcement = `Sending ${events} to ${url.origin}${url.pathname}.\nIts handlers will run for them.\n`;
     if (!json) print(terminal.stdout, announcement);
@@ -64,12 +64,18 @@ export const doctor = command({
     const unhandled = outcomeWithoutHandler(reply) !== undefined;
     if (checklist.add(first, reply) || unhandled) {
       const slowReply = send(slow);
+      checklist.add(cookie, reply);
+      let parser = false;
       if (unhandled) checklist.skip([repeat], 'no handler ran for the first delivery');
-      for (const check of unhandled ? others : [repeat, ...others]) checklist.add(check, await send(check));
+      for (const check of unhandled ? others : [repeat, ...others]) {
+        const answer = await send(check);
+        parser ||= hasParserAbove(reply, check, answer);
+        checklist.add(check, answer, parser);
+      }
       checklist.waitFor(slow);
-      checklist.add(slow, await slowReply);
+      checklist.add(slow, await slowReply, parser);
       checklist.add(last, await send(last));
-    } else checklist.skip([repeat, ...others, slow, last], 'the valid delivery was not accepted');
+    } else checklist.skip([cookie, repeat, ...others, slow, last], 'the valid delivery was not accepted');
     return checklist.end() === 0 ? EXIT.ok : EXIT.failed;
   },
 });
@@ -91,8 +97,8 @@ function checklistOf(terminal: Terminal, json: boolean, total: number) {
   };
   return {
     /** @returns whether the check passed */
-    add(check: Check, reply: Reply): boolean {
-      const { got, fix } = evaluateCheck(check, reply);
+    add(check: Check, reply: Reply, parser = false): boolean {
+      const { got, fix } = evaluateCheck(check, reply, parser);
       const passed = fix === undefined;
       count[passed ? 'passed' : 'failed'] += 1;
       const mark = passed ? paint('green', 'pass') : paint('red', 'FAIL');

@@ -16,6 +16,7 @@ export interface Answer {
   readonly ms: number;
   readonly status: number;
   readonly text: string;
+  readonly setsCookie: boolean;
 }
 
 export interface NoAnswer {
@@ -45,7 +46,8 @@ export async function probe(url: URL, delivery: Delivery, timeoutMs: number): Pr
   const writing = write(outgoing, delivery);
   try {
     const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
-    return { status: response.statusCode ?? 0, text: await read(response), ms: ms() };
+    const { statusCode: status = 0, headers: answered } = response;
+    return { status, text: await read(response), setsCookie: 'set-cookie' in answered, ms: ms() };
   } catch (error) {
     const { code = 'FAILED', message } = error as NodeJS.ErrnoException;
     // An AggregateError, for several addresses, has no message.

@@ -124,7 +124,7 @@ describe('an app with receiver()', () => {
       ...['upper case', 'reserialized after signing', '300 KB', 'GET', 'never ends', 'after all that'],
     ];
     for (const name of names) expect(checks).toContain(name);
-    expect(seen).toEqual(Array(3).fill([true, 'doctor-test', 'doctor-test']));
+    expect(seen).toEqual(Array(4).fill([true, 'doctor-test', 'doctor-test']));
   });
 
   test('passes when it takes sandbox events only', async () => {
@@ -166,7 +166,9 @@ describe('names the cause and the fix of a mistake, exit code 1', () => {
     const { code, cureOf } = await examine(parsing(hooks() as express.RequestHandler));
     expect(code).toBe(1);
     expect(cureOf('a valid delivery')).toContain('express.json() runs before receiver()');
-    expect(cureOf('a valid delivery')).toContain('app.use(express.json({ verify: keepRawBody }))');
+    expect(cureOf('a valid delivery')).toContain(
+      "app.use(express.json({ limit: '256kb', verify: keepRawBody }))",
+    );
   });
 
   test('prints the same cause once', async () => {
@@ -384,7 +386,9 @@ describe('the examples', () => {
   test('the wrong one of existing-app names the line to change, exit code 1', async () => {
     const { app } = await import('../../../examples/existing-app/wrong.js');
     const { code, stdout } = await doctor(app, ...WAIT);
-    expect(stdout).toContain('or change that line to app.use(express.json({ verify: keepRawBody }))');
+    expect(stdout).toContain(
+      "or change that line to app.use(express.json({ limit: '256kb', verify: keepRawBody }))",
+    );
     expect(code).toBe(1);
   });
 });
