@@ -60,7 +60,7 @@ const CLOSED: readonly (readonly [why: string, importer: RegExp, imported: RegEx
 /** The packages a user brings for a door; anything else that is imported must be a dependency. */
 const BROUGHT_BY_USERS: readonly (readonly [importer: RegExp, packages: readonly string[]])[] = [
   // The simulator that it is a demo of needs Express too.
-  [/^tools\/(?:cli\/demo-endpoint$|simulator\/|pages\/|dead-letter-page\/server\/)/, ['express']],
+  [/^tools\/(?:cli\/demo-endpoint$|simulator\/)/, ['express']],
   [/^tools\/(?:dead-letter-page\/page|pages\/components|simulator-page)\//, ['preact']],
   [/^queues\//, ['bullmq']],
   [/^opentelemetry\//, ['@opentelemetry/api']],
@@ -163,14 +163,14 @@ describe('the floors', () => {
     expect(sources.map(({ path }) => cycleFrom(path)).filter(Boolean)).toEqual([]);
   });
 
-  test('need no package at run time but the dependencies, and what the user of a door brings', () => {
+  test('need no package but the dependencies and what the user of a door brings, not even for a type', () => {
     const { dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
     const foreign = sources.flatMap(({ path, imports }) => {
       const brought = BROUGHT_BY_USERS.filter(([door]) => door.test(path)).flatMap(
         ([, packages]) => packages,
       );
       return imports
-        .filter(({ from, ours, typeOnly }) => !ours && !typeOnly && !from.startsWith('node:'))
+        .filter(({ from, ours }) => !ours && !from.startsWith('node:'))
         .filter(({ from }) => !Object.hasOwn(dependencies, from) && !brought.some((name) => isOf(name, from)))
         .map(({ from }) => `${path} imports ${from}`);
     });

@@ -2,9 +2,10 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import express, { type Express, type RequestHandler, type Router } from 'express';
-import { answerErrors, HttpError } from '../pages/http-error.js';
+import { HttpError } from '../pages/http-error.js';
 import { builtPage } from '../pages/package-folder.js';
 import { hostHeaders, hostName, isAllowedHost, PAGE_HEADERS, READ_METHODS } from '../pages/request.js';
+import { answerErrors } from './api/answer-errors.js';
 import { controlPlane } from './api/control-plane.js';
 import { notFound } from './api/route.js';
 import { serviceApi } from './api/service-api.js';
