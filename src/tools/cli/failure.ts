@@ -1,13 +1,13 @@
 // Turns an error into the text or the JSON line to print, and the exit code.
 import { ConnectionError, ServiceError } from '../../client/errors.js';
 import { ConfigurationError, WebhookError } from '../../errors.js';
-import { CommandError, connectionExitCode, EXIT, type ExitCode } from './command.js';
+import { CommandError, connectionExitCode, EXIT, type ExitCode, type Terminal } from './command.js';
 import { printable } from './print.js';
 
-export function describeFailure(error: unknown) {
+export function describeFailure(error: unknown, env: Terminal['env']) {
   const { message, code, status } = Object(error) as { message?: unknown; code?: unknown; status?: unknown };
   // A key typed in the wrong place must not reach a log.
-  const text = printable(withoutKeys(String(message)));
+  const text = printable(withoutKeys(String(message) + proxyHint(error, env)));
   const known = {
     code: typeof code === 'string' ? code : 'FAILED',
     message: text,
@@ -27,9 +27,24 @@ function exitCode(error: unknown): ExitCode {
   if (error instanceof CommandError) return error.exitCode;
   // The client and sign() throw it before they send anything.
   if (error instanceof WebhookError) return EXIT.refused;
-  if (!(error instanceof ConnectionError)) return EXIT.failed;
-  const { code = error.code } = Object(error.cause) as { code?: string };
-  return connectionExitCode(code);
+  return error instanceof ConnectionError ? connectionExitCode(reasonOf(error)) : EXIT.failed;
+}
+
+/** The code of the connection error, which is the cause of an error of the client. */
+function reasonOf(error: unknown): string | undefined {
+  const { code, cause } = Object(error) as { code?: string; cause?: unknown };
+  return (Object(cause) as { code?: string }).code ?? code;
+}
+
+const PROXY_VARIABLES = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'];
+
+/** Where only a proxy reaches other hosts, their names do not resolve either. */
+function proxyHint(error: unknown, env: Terminal['env']): string {
+  const name = PROXY_VARIABLES.find((variable) => env[variable]);
+  if (name === undefined || !/^(?:ENOTFOUND|EAI_AGAIN)$/.test(reasonOf(error) ?? '')) return '';
+  const isUsed = env.NODE_USE_ENV_PROXY === '1' && Number.parseInt(process.versions.node, 10) >= 24;
+  if (isUsed) return '';
+  return ` Node ignores ${name}: set NODE_USE_ENV_PROXY=1, with Node 24 or later (this is ${process.version}).`;
 }
 
 /** The flag or variable that the user gave, by the API option that it became. */

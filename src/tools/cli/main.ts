@@ -30,7 +30,7 @@ export async function main(argv: readonly string[], terminal: Terminal): Promise
     return exitCode;
   } catch (error) {
     const { describeFailure } = await import('./failure.js');
-    const { text, line, exitCode } = describeFailure(error);
+    const { text, line, exitCode } = describeFailure(error, terminal.env);
     print(stderr, json ? JSON.stringify(line) : text);
     if (error instanceof UsageError && !json) {
       const [first = ''] = argv;

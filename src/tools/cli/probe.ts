@@ -1,7 +1,7 @@
 // Sends one delivery, and returns the answer or why no answer came.
 import { once } from 'node:events';
-import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
-import { request as httpsRequest } from 'node:https';
+import http, { type ClientRequest, type IncomingMessage } from 'node:http';
+import https from 'node:https';
 import { MAX_TIMER_MS } from '../../options/duration.js';
 
 export interface Delivery {
@@ -37,8 +37,11 @@ export async function probe(url: URL, delivery: Delivery, timeoutMs: number): Pr
   const ms = () => Math.round(performance.now() - start);
   const { method, headers, body } = delivery;
   const length = method === 'POST' ? { 'content-length': String(body.byteLength) } : {};
-  const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
-  const outgoing = send(url, { method, headers: { ...headers, ...length }, agent: false });
+  const protocol = url.protocol === 'https:' ? https : http;
+  // Not `agent: false`, which ignores NODE_USE_ENV_PROXY: the options of the global agent name the proxy.
+  const { options } = protocol.globalAgent as { readonly options?: http.AgentOptions };
+  const agent = new protocol.Agent({ ...options, keepAlive: false });
+  const outgoing = protocol.request(url, { method, headers: { ...headers, ...length }, agent });
   // After the answer has begun, nothing else listens for errors.
   outgoing.on('error', () => {});
   const timedOut = Object.assign(new Error(`no answer within ${timeoutMs / 1_000} s`), { code: 'TIMED_OUT' });

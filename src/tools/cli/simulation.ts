@@ -81,13 +81,16 @@ async function register({ webhooks }: Simulator, url: string): Promise<void> {
 const QUIT = ['\u0003', '\u0004'];
 
 /** @returns a function that stops reading; undefined without a terminal */
-function readKeyboard({ stdin, stdout, stderr }: Terminal, keys: readonly Key[]): (() => void) | undefined {
+function readKeyboard(
+  { stdin, stdout, stderr, env }: Terminal,
+  keys: readonly Key[],
+): (() => void) | undefined {
   if (!(stdin instanceof ReadStream) || !stdout.isTTY || inBackground()) return undefined;
   const onData = (data: Buffer) => {
     for (const typed of data.toString()) {
       const letter = QUIT.includes(typed) ? 'q' : typed.toLowerCase();
       const key = keys.find((each) => each.letter === letter);
-      Promise.resolve(key?.press()).catch((error) => print(stderr, describeFailure(error).text));
+      Promise.resolve(key?.press()).catch((error) => print(stderr, describeFailure(error, env).text));
     }
   };
   stdin.setRawMode(true).on('data', onData).resume();

@@ -27,9 +27,9 @@ export class BuiltProgram {
     rmSync(this.#folder, { recursive: true });
   }
 
-  run(args: readonly string[]): Promise<Run> {
+  run(args: readonly string[], env: Record<string, string> = {}): Promise<Run> {
     const words = [process.execPath, this.path, ...args];
-    const { child, ended } = started(words, { SERVICE_PRIVATE_KEY: 'pri_x' });
+    const { child, ended } = started(words, { SERVICE_PRIVATE_KEY: 'pri_x', ...env });
     child.stdin.end();
     return ended;
   }

@@ -19,17 +19,17 @@ describe('the exit code of a failure', () => {
     [3, 'no such host', new ConnectionError('NETWORK_FAILED', 'x', cause('ENOTFOUND'))],
     [4, 'a timeout', new ConnectionError('TIMED_OUT', 'x')],
   ])('is %i for %s', (code, _, error) => {
-    expect(describeFailure(error).exitCode).toBe(code);
+    expect(describeFailure(error, {}).exitCode).toBe(code);
   });
 
   test('whatever is thrown, there is a line for a person and one for a program', () => {
     for (const thrown of [undefined, null, 'text', {}, Object.create(null)]) {
-      expect(describeFailure(thrown)).toMatchObject({ exitCode: 1, line: { error: { code: 'FAILED' } } });
+      expect(describeFailure(thrown, {})).toMatchObject({ exitCode: 1, line: { error: { code: 'FAILED' } } });
     }
   });
 
   test('a key in it is not repeated', () => {
-    const { text, line } = describeFailure(new Error('no such file pri_c4nary"'));
+    const { text, line } = describeFailure(new Error('no such file pri_c4nary"'), {});
     expect(text).toBe('no such file pri_…"');
     expect(JSON.stringify(line)).not.toContain('c4nary');
   });
@@ -40,6 +40,6 @@ describe('the exit code of a failure', () => {
     'They begin with pri_sim_ or pri_sandbox_sim_.',
     'A live key begins with pri_, a sandbox key with pri_sandbox_ (see the dashboard).',
   ])('the prefix of keys in advice is kept: %s', (advice) => {
-    expect(describeFailure(new Error(advice)).text).toBe(advice);
+    expect(describeFailure(new Error(advice), {}).text).toBe(advice);
   });
 });
