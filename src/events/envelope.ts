@@ -32,6 +32,8 @@ export interface Decoded {
   readonly event: Envelope;
   /** Whether the body had `__proto__` or `constructor` keys, which are not in the event. */
   readonly keysDropped: boolean;
+  /** Paths of documented integers that JSON.parse has rounded. */
+  readonly rounded?: readonly string[] | undefined;
   /** With `invalid`, `undecided` and `drifted`. */
   readonly rejection?: Rejection;
   /** Where the event does not fit: with `invalid` and `drifted`, and with `declared` if handlers get it nevertheless. */

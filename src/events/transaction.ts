@@ -143,6 +143,27 @@ export function fitsTransactionPaid(payload: unknown): payload is TransactionPai
   );
 }
 
+/** The documented integers. */
+const INTEGERS = [
+  ['transaction', 'status'],
+  ['payment_method', 'id'],
+] as const;
+
+/**
+ * Paths of the documented integers that JSON.parse has rounded, of a payload as it was parsed; undefined if there are none.
+ * No other field is looked at: what else is a number is not documented, and metadata is not walked.
+ */
+export function roundedIntegers(payload: object): readonly string[] | undefined {
+  let rounded: string[] | undefined;
+  for (const [parent, field] of INTEGERS) {
+    const value = (payload as Record<string, unknown>)[parent];
+    if (!isMap(value) || !Number.isInteger(value[field]) || Number.isSafeInteger(value[field])) continue;
+    rounded ??= [];
+    rounded.push(`payload.${parent}.${field}`);
+  }
+  return rounded;
+}
+
 function isTransaction(value: unknown): boolean {
   return (
     isMap(value) &&

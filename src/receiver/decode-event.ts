@@ -9,6 +9,7 @@ import { Rejection } from '../errors.js';
 import { type Decoded, type Envelope, envelope, isEnvelope, isEventName, isMap } from '../events/envelope.js';
 import { isOwnSchema, markUnknown } from '../events/event.js';
 import { toIssues } from '../events/issues.js';
+import { roundedIntegers } from '../events/transaction.js';
 import type { Configuration } from '../options/options.js';
 import type { SigningKey } from '../signature.js';
 
@@ -42,12 +43,14 @@ export function decodeEvent(
   if (rules.sandbox !== 'accept' && event.sandbox !== (rules.sandbox === 'only')) {
     return { status: 'ignored', event, keysDropped };
   }
+  // Before a schema changes the payload.
+  const rounded = roundedIntegers(event.payload);
   const schema = rules.events.get(event.event_name);
-  if (!schema) return { status: 'unknown', event: markUnknown(event), keysDropped };
+  if (!schema) return { status: 'unknown', event: markUnknown(event), keysDropped, rounded };
   const fitted = fitPayload(event, schema, rules.storeTimeout);
   return fitted instanceof Promise
-    ? fitted.then((fit) => conclude(fit, document, rules))
-    : conclude(fitted, document, rules);
+    ? fitted.then((fit) => conclude(fit, { event, keysDropped, rounded }, rules))
+    : conclude(fitted, { event, keysDropped, rounded }, rules);
 }
 
 /** For JSON that is not an event: the service signed it, so it may be a payment, and is kept. */
@@ -139,14 +142,15 @@ function fitPayload(
   }
 }
 
-function conclude(fit: Fit, { json, keysDropped }: Document, { drift }: DecodeRules): Decoded {
-  const event = json as Envelope;
-  if (!fit) return { status: 'declared', event, keysDropped };
+type Parsed = Pick<Decoded, 'event' | 'keysDropped' | 'rounded'>;
+
+function conclude(fit: Fit, { event, keysDropped, rounded }: Parsed, { drift }: DecodeRules): Decoded {
+  if (!fit) return { status: 'declared', event, keysDropped, rounded };
   const { issues } = fit;
-  if (!issues) return { status: 'undecided', event, keysDropped, rejection: fit };
+  if (!issues) return { status: 'undecided', event, keysDropped, rounded, rejection: fit };
   return drift === 'handle'
-    ? { status: 'declared', event, keysDropped, issues }
-    : { status: 'invalid', event, keysDropped, issues, rejection: fit };
+    ? { status: 'declared', event, keysDropped, rounded, issues }
+    : { status: 'invalid', event, keysDropped, rounded, issues, rejection: fit };
 }
 
 function schemaFailed(cause: unknown): Rejection {

@@ -29,7 +29,11 @@ const LEVELS = {
 } as const satisfies Record<ErrorCode, LogLevel>;
 
 const KEYS_DROPPED = '__proto__ or constructor keys were dropped from the event (prototype pollution)';
+const ROUNDED = 'JavaScript has rounded a number of the event: its exact digits are in context.rawBody only';
 const CONFLICT = 'a completed event was delivered again with other bytes; no handler ran';
+
+/** The paths that were warned of, in this process. */
+const warnedOfRounding = new Set<string>();
 
 /** Warnings stop after this many names: a service has few. */
 const MAX_NAMES = 1_000;
@@ -54,6 +58,7 @@ export class DeliveryLog {
     writeLog(delivery.logger, levelOf(delivery, result), fields, 'delivery');
     if (delivery.conflict) writeLog(delivery.log, 'error', {}, CONFLICT);
     if (delivery.decoded?.keysDropped) writeLog(delivery.log, 'warn', {}, KEYS_DROPPED);
+    warnOfRounding(delivery);
     if (result === 'ignored' || result === 'kept') this.#unhandled(delivery, result);
   }
 
@@ -62,6 +67,7 @@ export class DeliveryLog {
     if (delivery.logger === silentLogger) return;
     writeLog(delivery.logger, levelOf(delivery, result), lineOf(delivery, result), 'replay');
     if (delivery.conflict) writeLog(delivery.log, 'error', {}, CONFLICT);
+    warnOfRounding(delivery);
   }
 
   answeredElsewhere(delivery: Delivery): void {
@@ -98,6 +104,16 @@ export class DeliveryLog {
     if (!message || name === undefined || this.#warned.has(name) || this.#warned.size >= MAX_NAMES) return;
     this.#warned.add(name);
     writeLog(delivery.log, 'warn', {}, message);
+  }
+}
+
+/** Once for each field: the service numbers its records upwards, so every later event has the problem too. */
+function warnOfRounding(delivery: Delivery): void {
+  for (const path of delivery.decoded?.rounded ?? []) {
+    if (warnedOfRounding.has(path)) continue;
+    warnedOfRounding.add(path);
+    const issues = [{ path, message: 'expected an integer below 2^53' }];
+    writeLog(delivery.log, 'warn', { issues }, ROUNDED);
   }
 }
 
