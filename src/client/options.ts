@@ -6,6 +6,26 @@ import { isSandboxKey, keysIn } from '../signature.js';
 import { type Codec, codec } from './codec.js';
 import { type AccessTokenSource, type Credential, keyCredential, tokenCredential } from './credential.js';
 
+/** What is used of a fetch: the global one fits, and those of node-fetch, undici and cross-fetch. */
+export type Fetch = (
+  url: string,
+  init: {
+    readonly method: string;
+    readonly headers: Record<string, string>;
+    readonly body?: string;
+    readonly signal: AbortSignal;
+    readonly redirect: 'manual';
+  },
+) => Promise<FetchResponse>;
+
+export interface FetchResponse {
+  readonly status: number;
+  readonly headers: { get(name: string): string | null };
+  /** Bytes with an async iterator, such as a stream of the web or of Node. Without one, `text()` is called. */
+  readonly body?: unknown;
+  text(): Promise<string>;
+}
+
 export interface ServiceClientOptions {
   /** Address of the service, without `/api/v2`. @default process.env.SERVICE_API_URL */
   readonly baseUrl?: string | URL | undefined;
@@ -21,8 +41,8 @@ export interface ServiceClientOptions {
   readonly retries?: number | undefined;
   /** Maximum size of an answer in bytes. @default 1_048_576 */
   readonly maxResponseBytes?: number | undefined;
-  /** @default globalThis.fetch */
-  readonly fetch?: typeof globalThis.fetch | undefined;
+  /** It has to resolve with a Response whatever the status is. @default globalThis.fetch */
+  readonly fetch?: Fetch | undefined;
   /** How bodies are written and read. Functions that you leave out are those of the default codec. */
   readonly codec?: Partial<Codec> | undefined;
 }
@@ -42,7 +62,7 @@ export interface ResolvedOptions {
   readonly timeout: number;
   readonly retries: number;
   readonly maxResponseBytes: number;
-  readonly fetch: typeof globalThis.fetch;
+  readonly fetch: Fetch;
   readonly codec: Codec;
 }
 
@@ -104,12 +124,19 @@ function resolveCredential(options: ServiceClientOptions, apiPath: string): Cred
   return credential;
 }
 
-function resolveFetch(given: unknown): typeof globalThis.fetch {
-  // Looked up for each call, so that a global fetch that is replaced or instrumented later is used.
-  if (given === undefined) return (input, init) => globalThis.fetch(input, init);
-  if (typeof given === 'function') return given as typeof globalThis.fetch;
-  throw new ConfigurationError(`fetch is ${show(given)}. Give a function such as the global fetch.`);
+function resolveFetch(given: unknown): Fetch {
+  if (given === undefined) return globalFetch;
+  if (typeof given === 'function') return given as Fetch;
+  throw new ConfigurationError(`fetch is ${show(given)}. Pass a function such as the global fetch.`);
 }
+
+/** Looked up for each call, so that a global fetch that is replaced or instrumented later is used. */
+const globalFetch: Fetch = (url, init) => {
+  if (typeof globalThis.fetch === 'function') return globalThis.fetch(url, init);
+  throw new ConfigurationError(
+    'There is no global fetch: Jest with jsdom has none. Pass the option fetch, or run these tests in the environment node.',
+  );
+};
 
 function resolveCodec(given: Partial<Codec>): Codec {
   refuseUnknownOptions(given, Object.keys(codec));

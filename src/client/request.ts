@@ -1,11 +1,11 @@
 // One call of the service: its credential, timeout and retries.
-import { refuseUnknownOptions } from '../errors.js';
+import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
 import type { Codec, Reader } from './codec.js';
 import { type Authorization, redactor } from './credential.js';
 import { AuthenticationError, ConnectionError, NotFoundError, ServiceError } from './errors.js';
 import { type RequestOptions, type ResolvedOptions, timeoutOf } from './options.js';
 import { readAnswer } from './read-answer.js';
-import { pause, retryDelay } from './retry.js';
+import { pause, reasonOf, retryDelay, throwIfAborted } from './retry.js';
 import { sendRequest } from './send-request.js';
 
 interface Call<Read extends Reader> {
@@ -45,7 +45,8 @@ export class Requester {
   ): Promise<ReturnType<Codec[Read]>> {
     refuseUnknownOptions(options, ['signal', 'timeout']);
     const timeout = timeoutOf(options.timeout ?? this.#options.timeout);
-    const state: CallState = { timeout, signal: options.signal, refreshed: false, doubtful: false };
+    const signal = signalOf(options.signal);
+    const state: CallState = { timeout, signal, refreshed: false, doubtful: false };
     for (let retries = 0; ; ) {
       try {
         return await this.#attempt(call, state);
@@ -101,6 +102,13 @@ export class Requester {
   }
 }
 
+/** @throws {ConfigurationError} unless it is a signal, of whichever realm or polyfill */
+function signalOf(given: AbortSignal | undefined): AbortSignal | undefined {
+  if (given === undefined || given === null) return undefined;
+  if (typeof given.aborted === 'boolean' && typeof given.addEventListener === 'function') return given;
+  throw new ConfigurationError(`signal is ${show(given)}. Pass the signal of an AbortController.`);
+}
+
 /**
  * Settles like the work, or rejects with `timedOut()` after the timeout (0: never) or with the reason of the caller's
  * signal. The work gets a signal that it may ignore.
@@ -110,12 +118,12 @@ async function withTimeout<Value>(
   timedOut: () => Error,
   work: (signal: AbortSignal) => Promise<Value>,
 ): Promise<Value> {
-  signal?.throwIfAborted();
+  throwIfAborted(signal);
   const controller = new AbortController();
   const aborted = new Promise<never>((_, reject) => {
     controller.signal.addEventListener('abort', () => reject(controller.signal.reason));
   });
-  const abort = () => controller.abort(signal?.reason);
+  const abort = () => controller.abort(signal && reasonOf(signal));
   const timer = timeout > 0 ? setTimeout(() => controller.abort(timedOut()), timeout) : undefined;
   signal?.addEventListener('abort', abort);
   try {

@@ -1,6 +1,7 @@
 // Which failed attempts are retried, and after which delay.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ConnectionError, type ServiceError } from './errors.js';
+import type { FetchResponse } from './options.js';
 
 // A POST is never retried: the service may have processed it without an answer.
 const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'PUT', 'DELETE']);
@@ -34,11 +35,21 @@ function isTemporary(failure: ServiceError): boolean {
 
 /** Waits. Rejects with the reason of the caller's signal if that aborts. */
 export async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  await sleep(ms, undefined, signal ? { signal } : {}).catch(() => signal?.throwIfAborted());
+  await sleep(ms, undefined, signal ? { signal } : {}).catch(() => throwIfAborted(signal));
+}
+
+/** Like the method of that name, which signals of polyfills and of older jsdom do not have. */
+export function throwIfAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw reasonOf(signal);
+}
+
+/** Those have no reason either. */
+export function reasonOf(signal: AbortSignal): unknown {
+  return signal.reason ?? new DOMException('This operation was aborted', 'AbortError');
 }
 
 /** Reads `Retry-After`: seconds, or a date, relative to the `Date` of the answer if it has one. */
-export function retryAfterMs(headers: Headers): number | undefined {
+export function retryAfterMs(headers: FetchResponse['headers']): number | undefined {
   const value = headers.get('retry-after')?.trim();
   if (!value) return undefined;
   if (/^\d+$/.test(value)) return Math.min(Number(value) * 1_000, Number.MAX_SAFE_INTEGER);

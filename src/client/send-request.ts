@@ -1,11 +1,13 @@
 // Sends one request and reads the whole answer, up to a limit.
+import { TextDecoder } from 'node:util';
+import { ConfigurationError, show } from '../errors.js';
 import type { Redact } from './credential.js';
 import { type ConnectionCode, ConnectionError, ServiceError } from './errors.js';
-import type { ResolvedOptions } from './options.js';
+import type { Fetch, FetchResponse, ResolvedOptions } from './options.js';
 
 export interface HttpAnswer {
   readonly status: number;
-  readonly headers: Headers;
+  readonly headers: FetchResponse['headers'];
   readonly text: string;
 }
 
@@ -16,31 +18,58 @@ export interface Subject {
   readonly redact: Redact;
 }
 
-/** @throws {ServiceError} if no complete answer came, or a redirect */
+/**
+ * @throws {ServiceError} if no complete answer came, or a redirect
+ * @throws {ConfigurationError} if the option `fetch` is not a fetch
+ */
 export async function sendRequest(
   url: string,
-  init: RequestInit,
+  init: Omit<Parameters<Fetch>[1], 'redirect'>,
   { fetch, maxResponseBytes }: Pick<ResolvedOptions, 'fetch' | 'maxResponseBytes'>,
   subject: Subject,
 ): Promise<HttpAnswer> {
-  let response: Response;
+  let response: FetchResponse;
   try {
     // Fetch would follow a redirect to another origin, and turn a write into a read.
     response = await fetch(url, { ...init, redirect: 'manual' });
   } catch (error) {
+    if (ConfigurationError.is(error)) throw error;
+    // Thrown by axios, ky and ofetch. A retry would repeat what the service has refused.
+    const { status } = fieldsOf(fieldsOf(error).response);
+    if (typeof status === 'number') throw notFetch(`rejected although it was answered ${status}`);
     throw connectionError(error, subject);
   }
+  assertResponse(response);
   const { status, headers } = response;
   // Browsers hide the status of a redirect: there it is 0.
   if (status === 0 || (status >= 300 && status <= 399 && status !== 304)) {
-    await response.body?.cancel();
     throw redirectError(response, url, subject);
   }
   return { status, headers, text: await readText(response, maxResponseBytes, subject) };
 }
 
+/** @throws {ConfigurationError} for what ofetch, axios and `node:http` resolve with */
+function assertResponse(response: FetchResponse): void {
+  const { status, headers, body, text, bodyUsed } = fieldsOf(response);
+  if (typeof status !== 'number' || typeof fieldsOf(headers).get !== 'function')
+    throw notFetch(`resolved with ${show(response)}`);
+  if (bodyUsed === true) throw notFetch('has read the body of its Response');
+  if (body !== null && !isAsyncIterable(body) && typeof text !== 'function')
+    throw notFetch('resolved with a Response without body and text()');
+}
+
+function notFetch(fault: string): ConfigurationError {
+  return new ConfigurationError(
+    `fetch ${fault}. Pass a function that resolves with an unread Response whatever the status is, such as the global fetch or node-fetch. axios, got, ky and ofetch do not.`,
+  );
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<Uint8Array | string> {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
+}
+
 function redirectError(
-  { status, headers }: Response,
+  { status, headers }: FetchResponse,
   url: string,
   { endpoint, redact }: Subject,
 ): ServiceError {
@@ -59,26 +88,36 @@ function redirectError(
   );
 }
 
-async function readText(response: Response, most: number, subject: Subject): Promise<string> {
-  const tooLarge = () =>
-    new ConnectionError(
-      'RESPONSE_TOO_LARGE',
-      `${subject.endpoint} was answered with more than ${most} bytes (maxResponseBytes), so the rest was not read.`,
-    );
+async function readText(response: FetchResponse, most: number, subject: Subject): Promise<string> {
   // Counted as it arrives: the declared length may be wrong, and a body may be endless or compressed.
-  if (Number(response.headers.get('content-length')) > most) throw tooLarge();
-  const reader = response.body?.getReader();
-  const chunks: Uint8Array[] = [];
-  for (let size = 0; reader; ) {
-    const { done, value } = await reader.read().catch((error) => {
-      throw connectionError(error, subject, 'RESPONSE_CUT');
-    });
-    if (done) break;
-    size += value.byteLength;
-    if (size > most) throw tooLarge();
-    chunks.push(value);
+  if (Number(response.headers.get('content-length')) > most) throw tooLarge(most, subject);
+  const chunks: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of chunksOf(response)) {
+      const bytes = Buffer.from(chunk);
+      size += bytes.length;
+      if (size > most) break;
+      chunks.push(bytes);
+    }
+  } catch (error) {
+    throw connectionError(error, subject, 'RESPONSE_CUT');
   }
+  if (size > most) throw tooLarge(most, subject);
   return new TextDecoder().decode(Buffer.concat(chunks));
+}
+
+/** A fetch over XMLHttpRequest has no stream. */
+async function* chunksOf(response: FetchResponse): AsyncGenerator<Uint8Array | string> {
+  if (isAsyncIterable(response.body)) yield* response.body;
+  else if (response.body !== null) yield await response.text();
+}
+
+function tooLarge(most: number, { endpoint }: Subject): ConnectionError {
+  return new ConnectionError(
+    'RESPONSE_TOO_LARGE',
+    `${endpoint} was answered with more than ${most} bytes (maxResponseBytes), so the rest was not read.`,
+  );
 }
 
 const TLS =
