@@ -42,7 +42,7 @@ export function constructEvent<const Events extends EventSchemas = {}>(
   const key = keys[verify(bytes, signature, keys)];
   if (!key) throw new SignatureError('SIGNATURE_MISMATCH');
   const decoded = decodeEvent(bytes, key, { events, sandbox: 'accept' });
-  if (decoded instanceof Promise) {
+  if ('then' in decoded) {
     decoded.catch(() => {});
     throw new ConfigurationError(
       'A schema under events validates asynchronously. Use receiver().receive() for it.',

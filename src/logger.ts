@@ -121,7 +121,7 @@ export interface ErrorDescription {
  */
 export function describeError(error: unknown): ErrorDescription {
   try {
-    if (!(error instanceof Error)) return { type: error === null ? 'null' : typeof error };
+    if (!isError(error)) return { type: error === null ? 'null' : typeof error };
     const type = /^[A-Za-z_$][\w$]{0,63}$/.exec(error.constructor.name)?.[0] ?? 'Error';
     const given = String((error as { code?: unknown }).code);
     const code = WebhookError.is(error) ? given : (SYSTEM_OR_SQL.exec(given)?.[0] ?? redisCodeOf(error));
@@ -131,6 +131,14 @@ export function describeError(error: unknown): ErrorDescription {
   } catch {
     return { type: 'unreadable' };
   }
+}
+
+/** Of any realm: jsdom and vm have errors of their own. A DOMException is not a native error. */
+function isError(value: unknown): value is Error {
+  return (
+    value instanceof Error ||
+    /^\[object (?:Error|DOMException)\]$/.test(Object.prototype.toString.call(value))
+  );
 }
 
 const MAX_STACK = 4_000;

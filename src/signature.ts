@@ -59,10 +59,11 @@ const COPY = 'Copy the private key from the dashboard.';
  */
 export function keyFault(given: unknown, advice = COPY): string | undefined {
   const key = keyText(given);
-  if (key instanceof Uint8Array) {
+  if (ArrayBuffer.isView(key)) {
     // HMAC pads a short key with zero bytes, so these are the empty key. Code that wipes its secrets leaves them.
-    if (!key.some(Boolean)) return `has only zero bytes: anyone could sign with it. ${advice}`;
-    return isUtf16Ascii(asBytes(key).toString(isUtf8(key) ? 'utf8' : 'latin1')) ? UTF_16 : undefined;
+    const bytes = asBytes(key);
+    if (!bytes.some(Boolean)) return `has only zero bytes: anyone could sign with it. ${advice}`;
+    return isUtf16Ascii(bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1')) ? UTF_16 : undefined;
   }
   if (typeof key !== 'string')
     return `is ${key === null ? 'null' : `of type ${typeof key}`}, not text. ${advice}`;
@@ -84,8 +85,10 @@ export function keyFault(given: unknown, advice = COPY): string | undefined {
  * signature wrong. Random bytes are not UTF-8, or contain control characters that text files do not.
  */
 function keyText(key: unknown): unknown {
-  if (!(key instanceof Uint8Array) || !isUtf8(key)) return key;
-  const text = asBytes(key).toString('utf8');
+  if (!ArrayBuffer.isView(key)) return key;
+  const bytes = asBytes(key);
+  if (!isUtf8(bytes)) return key;
+  const text = bytes.toString('utf8');
   const isText = text.startsWith(KEY_PREFIX) || !CONTROL.test(text.replace(/[\t\r\n]/g, ''));
   return isText ? text : key;
 }
@@ -94,7 +97,7 @@ function keyText(key: unknown): unknown {
 export function signingKey(key: PrivateKey, option = 'privateKey'): SigningKey {
   const fault = keyFault(key);
   if (fault) throw new ConfigurationError(`${option} ${fault}`);
-  const bytes = Buffer.from(key);
+  const bytes = asBytes(key);
   const id = hash('sha256', bytes, 'hex').slice(0, KEY_ID_DIGITS);
   const text = String(keyText(key));
   return {
@@ -195,10 +198,10 @@ export function signingKeys(
 }
 
 /** @throws {ConfigurationError} for a parsed object: encoding it again would give different bytes than were signed. */
-export function asBytes(rawBody: string | Uint8Array): Buffer {
+export function asBytes(rawBody: string | ArrayBufferView): Buffer {
   if (Buffer.isBuffer(rawBody)) return rawBody;
-  if (rawBody instanceof Uint8Array)
-    return Buffer.from(rawBody.buffer, rawBody.byteOffset, rawBody.byteLength);
+  // Not by `instanceof`: jsdom and vm have classes of their own.
+  if (ArrayBuffer.isView(rawBody)) return Buffer.from(rawBody.buffer, rawBody.byteOffset, rawBody.byteLength);
   if (typeof rawBody === 'string') return Buffer.from(rawBody);
   throw new ConfigurationError(
     `rawBody is ${rawBody === null ? 'null' : `of type ${typeof rawBody}`}. Give the bytes exactly as they were received, not the parsed body. ` +

@@ -90,7 +90,7 @@ const rows: Row[] = [
   {
     before: asText,
     code: 'BODY_CONSUMED',
-    hint: `Something called req.setEncoding(), which turns the bytes into text. ${cure('express.json')}`,
+    hint: `Something turned the bytes of the request into text or objects before the receiver, as req.setEncoding() does. ${cure('express.json')}`,
   },
   {
     before: shortened,

@@ -56,7 +56,7 @@ export class TimedCalls<Caller extends { readonly log: Logger }> {
       return checked;
     };
     const answer = this.call(call, onLate && checkLate);
-    return answer instanceof Promise ? answer.then(conclude) : conclude(answer);
+    return isThenable(answer) ? answer.then(conclude) : conclude(answer);
   }
 
   /** @param onLate given an answer that came after the deadline */
@@ -123,6 +123,6 @@ export class TimedCalls<Caller extends { readonly log: Logger }> {
 }
 
 /** By its method: promises of another library or realm are not instances of `Promise`. */
-function isThenable<Value>(value: Value | PromiseLike<Value>): value is PromiseLike<Value> {
+function isThenable<Value>(value: Value | Promise<Value>): value is Promise<Value> {
   return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
 }

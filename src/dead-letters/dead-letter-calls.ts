@@ -1,4 +1,5 @@
 // Calls a dead-letter store with a deadline, checks each answer, and logs each failure.
+import { types } from 'node:util';
 
 import {
   COUNTS_SLOWLY,
@@ -181,7 +182,7 @@ function readContent(answer: unknown): DeadLetterContent | StoreFailure {
   return readSafely('read', () => {
     const { status, letter, rawBody, headers, keyIndex, signaturePrefix } = answer as Fields;
     if (status === 'gone' || status === 'unreadable') return { status };
-    if (status !== 'found' || !isLetter(letter) || !(rawBody instanceof Uint8Array)) return undefined;
+    if (status !== 'found' || !isLetter(letter) || !ArrayBuffer.isView(rawBody)) return undefined;
     if (typeof headers !== 'object' || headers === null || !Number.isSafeInteger(keyIndex)) return undefined;
     if (!isOptionalText(signaturePrefix)) return undefined;
     return {
@@ -217,7 +218,7 @@ function isLetter(given: unknown): given is DeadLetter {
   return (
     texts.every((text) => typeof text === 'string' && text !== '') &&
     REASONS.has(letter.reason as string) &&
-    letter.keptAt instanceof Date &&
+    types.isDate(letter.keptAt) &&
     typeof letter.sandbox === 'boolean' &&
     Number.isSafeInteger(letter.attempts) &&
     isOptionalText(letter.keyId) &&
@@ -236,7 +237,7 @@ function isGroup(given: unknown): given is DeadLetterGroup {
     typeof eventName === 'string' &&
     Number.isSafeInteger(count) &&
     (count as number) > 0 &&
-    oldest instanceof Date &&
+    types.isDate(oldest) &&
     !Number.isNaN(oldest.getTime())
   );
 }

@@ -1,4 +1,5 @@
 // Checks a filter of dead letters, and turns it into a query for the store.
+import { types } from 'node:util';
 
 import { type DeadLetterQuery, type DeadLetterReason, REASONS } from '../claims/dead-letter-store.js';
 import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
@@ -91,7 +92,7 @@ function sinceOf(since: unknown): Date | undefined {
   if (since === undefined) return undefined;
   // A number could be a duration or a time, and the wrong guess would replay too many letters.
   const duration = typeof since === 'string' ? parseDuration(since) : undefined;
-  const time = since instanceof Date ? since.getTime() : Date.now() - (duration ?? Number.NaN);
+  const time = types.isDate(since) ? since.getTime() : Date.now() - (duration ?? Number.NaN);
   if (!Number.isNaN(time)) return new Date(time);
   throw new ConfigurationError(`since is ${show(since)}. Give a duration such as "7d", or a Date.`);
 }

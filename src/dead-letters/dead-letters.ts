@@ -110,8 +110,10 @@ export function openRedrive(c: Configuration, limiter: InFlightLimiter): Redrive
       const look = async () => {
         run = redrive.run();
         const ms = await run;
-        // It never keeps a process alive.
-        if (!stopped) timer = setTimeout(look, ms).unref();
+        if (stopped) return;
+        timer = setTimeout(look, ms);
+        // It never keeps a process alive. In jsdom it is a number.
+        timer.unref?.();
       };
       if (!stopped) await look();
     })

@@ -3,6 +3,7 @@
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
 import type { NewDeadLetter, ProcessedEvent } from '../claims/dead-letter-store.js';
 import { ConfigurationError, type Issue } from '../errors.js';
+import { asBytes } from '../signature.js';
 
 const CIPHER = 'aes-256-gcm';
 const KEY_BYTES = 32;
@@ -90,18 +91,18 @@ export function sealWith(encryptionKeys: unknown): Seal {
 
 function readKey(given: unknown, index: number): KeyObject {
   const bytes = typeof given === 'string' ? fromBase64(given, index) : given;
-  if (!(bytes instanceof Uint8Array)) {
+  if (!ArrayBuffer.isView(bytes)) {
     const what = given === undefined || given === null ? String(given) : `of type ${typeof given}`;
     throw new ConfigurationError(
       `encryptionKeys[${index}] is ${what}. Give ${KEY_BYTES} bytes, or their base64 text. Make a key: ${MAKE_KEY}`,
     );
   }
-  if (bytes.length !== KEY_BYTES) {
+  if (bytes.byteLength !== KEY_BYTES) {
     throw new ConfigurationError(
-      `encryptionKeys[${index}] has ${bytes.length} bytes instead of ${KEY_BYTES}. Make a key: ${MAKE_KEY}`,
+      `encryptionKeys[${index}] has ${bytes.byteLength} bytes instead of ${KEY_BYTES}. Make a key: ${MAKE_KEY}`,
     );
   }
-  return createSecretKey(bytes);
+  return createSecretKey(asBytes(bytes));
 }
 
 /** Node's decoder skips invalid characters, which would give another key. */

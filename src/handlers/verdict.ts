@@ -1,4 +1,5 @@
 // What a handler's error says about its event: later, never, or failed.
+import { types } from 'node:util';
 import { BrandedError, ConfigurationError, HandlerError, show } from '../errors.js';
 import { parseDuration } from '../options/duration.js';
 
@@ -84,10 +85,11 @@ function delayOf(failure: unknown): number {
 }
 
 function waitOf(retryAfter: unknown): number {
-  const ms =
-    retryAfter instanceof Date ? Math.max(retryAfter.getTime() - Date.now(), 0) : parseDuration(retryAfter);
+  const ms = types.isDate(retryAfter)
+    ? Math.max(retryAfter.getTime() - Date.now(), 0)
+    : parseDuration(retryAfter);
   if (ms !== undefined && Number.isSafeInteger(Math.ceil(ms))) return ms;
   throw new ConfigurationError(
-    `RetryAfterError was given ${retryAfter instanceof Date ? 'an invalid Date' : show(retryAfter)}. Give milliseconds, text like "30s", or a Date.`,
+    `RetryAfterError was given ${types.isDate(retryAfter) ? 'an invalid Date' : show(retryAfter)}. Give milliseconds, text like "30s", or a Date.`,
   );
 }

@@ -1,4 +1,5 @@
 // The default logger: pino on the standard output, or the console on Workers.
+import { setImmediate } from 'node:timers';
 import { pino } from 'pino';
 import type { Logger } from '../logger.js';
 

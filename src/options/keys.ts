@@ -75,7 +75,7 @@ function fromFunction(source: KeyFunction): KeysOf {
     return key;
   };
   const convert = (answer: PrivateKey | readonly PrivateKey[]): readonly SigningKey[] => {
-    const list = typeof answer === 'string' || answer instanceof Uint8Array ? [answer] : answer;
+    const list = typeof answer === 'string' || ArrayBuffer.isView(answer) ? [answer] : answer;
     if (!Array.isArray(list) || list.length === 0)
       throw new ConfigurationError('The key function returned no key.');
     return list.map(remember);

@@ -1,6 +1,6 @@
 // Handlers that add deliveries to a queue of any broker, and the checks that all queues share.
-
 import { createHash } from 'node:crypto';
+import { types } from 'node:util';
 import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
 import type { HandlerContext } from '../handlers/handler.js';
 import { signedAs } from '../handlers/handler-context.js';
@@ -44,7 +44,7 @@ export function enqueue(send: SendJob): Enqueue {
   return async function enqueue(event, context) {
     // The signed id and name, which the worker will read: another handler may have changed the event.
     // jobKeyOf() refuses the error that onInvalid() passes.
-    const signed = event instanceof Error ? event : (signedAs(context) ?? event);
+    const signed = types.isNativeError(event) ? event : (signedAs(context) ?? event);
     await send({ id: jobKeyOf(signed), name: signed.event_name, data: pack(context) }, context);
   };
 }

@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { HandlerContext } from '../handlers/handler.js';
 import { withoutCredentials } from '../handlers/headers.js';
+import { asBytes } from '../signature.js';
 
 /** The data of a job. */
 export interface QueuedDelivery {
@@ -20,7 +21,7 @@ export function pack({ rawBody, headers, keyIndex }: Packed): QueuedDelivery {
 
 /** Undefined if enqueue() did not add the job. @param given the data of a job, or the JSON of a whole job */
 export function unpack(given: unknown): Packed | undefined {
-  const data = typeof given === 'string' || given instanceof Uint8Array ? dataIn(given) : given;
+  const data = typeof given === 'string' || ArrayBuffer.isView(given) ? dataIn(given) : given;
   const { rawBody, headers, keyIndex } = (data ?? {}) as {
     readonly [Field in keyof QueuedDelivery]?: unknown;
   };
@@ -32,9 +33,9 @@ export function unpack(given: unknown): Packed | undefined {
   };
 }
 
-function dataIn(json: string | Uint8Array): unknown {
+function dataIn(json: string | ArrayBufferView): unknown {
   try {
-    return JSON.parse(typeof json === 'string' ? json : Buffer.from(json).toString('utf8'))?.data;
+    return JSON.parse(asBytes(json).toString('utf8'))?.data;
   } catch {
     return undefined;
   }

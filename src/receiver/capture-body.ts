@@ -2,7 +2,8 @@
 
 import { EventEmitter } from 'node:events';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { setImmediate } from 'node:timers';
+import { clearImmediate, setImmediate } from 'node:timers';
+import { types } from 'node:util';
 import getRawBody from 'raw-body';
 import { Rejection } from '../errors.js';
 import type { Configuration } from '../options/options.js';
@@ -34,7 +35,8 @@ const REQUEST_TEXT =
   'The body of the Request is a stream of something other than bytes. Pass the original Request to hooks.fetch().';
 const UNKNOWN_READER =
   'Something read the body before the receiver, and did not keep the bytes. In Fastify call it in an onRequest hook.';
-const TEXT = 'Something called req.setEncoding(), which turns the bytes into text.';
+const TEXT =
+  'Something turned the bytes of the request into text or objects before the receiver, as req.setEncoding() does.';
 const CHARSET = /;\s*charset\s*=\s*"?([^\s;"]+)/i;
 
 type Parser = 'express.json' | 'express.urlencoded' | 'express.text';
@@ -121,8 +123,8 @@ function announcedLength(headers: IncomingHttpHeaders): number | undefined {
 function asBuffer(value: unknown): Buffer | undefined {
   if (Buffer.isBuffer(value)) return value;
   if (typeof value === 'string') return Buffer.from(value);
-  if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
-  if (value instanceof ArrayBuffer) return Buffer.from(value);
+  if (ArrayBuffer.isView(value)) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  if (types.isAnyArrayBuffer(value)) return Buffer.from(value);
   return undefined;
 }
 
@@ -170,8 +172,10 @@ export function readBody(stream: IncomingMessage, rules: BodyRules): Promise<Buf
       stream.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose);
       resolve(body);
     };
-    const onData = (chunk: Buffer | string) => {
-      const refused = typeof chunk === 'string' ? 'text' : attempt(() => collector.add(chunk));
+    const onData = (chunk: unknown) => {
+      const refused = attempt(() =>
+        Buffer.isBuffer(chunk) ? collector.add(chunk) : add(collector, chunk, rules.limit),
+      );
       if (refused) settle(refused);
     };
     // Not at the last byte: only when its request has ended does `server.close()` treat the connection as idle.

@@ -96,9 +96,7 @@ async function proveWith(
   try {
     const loading = load();
     const loaded =
-      loading instanceof Promise
-        ? await withDeadline<Loaded | typeof LATE>(loading, timeout, () => LATE)
-        : loading;
+      'then' in loading ? await withDeadline<Loaded | typeof LATE>(loading, timeout, () => LATE) : loading;
     return loaded === LATE ? unavailable('The key function took too long.') : prove(bytes, signature, loaded);
   } catch (cause) {
     // Our own message never quotes the key; any other message might.

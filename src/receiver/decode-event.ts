@@ -48,7 +48,7 @@ export function decodeEvent(
   const schema = rules.events.get(event.event_name);
   if (!schema) return { status: 'unknown', event: markUnknown(event), keysDropped, rounded };
   const fitted = fitPayload(event, schema, rules.storeTimeout);
-  return fitted instanceof Promise
+  return fitted && 'then' in fitted
     ? fitted.then((fit) => conclude(fit, { event, keysDropped, rounded }, rules))
     : conclude(fitted, { event, keysDropped, rounded }, rules);
 }

@@ -74,8 +74,8 @@ export function signatureHeaderName({ signatureHeader = 'X-SERVICE-SIGNATURE' }:
 }
 
 function serialize(event: object): string {
-  if (typeof event !== 'object' || event === null || event instanceof Uint8Array) {
-    const got = event instanceof Uint8Array ? 'bytes' : show(event);
+  if (typeof event !== 'object' || event === null || ArrayBuffer.isView(event)) {
+    const got = ArrayBuffer.isView(event) ? 'bytes' : show(event);
     throw new ConfigurationError(`event is ${got}. Give an event object, or a body as text.`);
   }
   if (typeof (event as { then?: unknown }).then === 'function') {

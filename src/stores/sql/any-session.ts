@@ -144,7 +144,8 @@ class Portable {
 
 function asValue(value: unknown): SqlValue {
   if (value === undefined || value === null) return null;
-  if (value instanceof Uint8Array) return Buffer.isBuffer(value) ? value : Buffer.from(value);
+  if (Buffer.isBuffer(value)) return value;
+  if (ArrayBuffer.isView(value)) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   return String(value);
 }
 

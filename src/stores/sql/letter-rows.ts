@@ -215,9 +215,9 @@ function optional<Value>(value: unknown, read: (value: unknown) => Value): Value
 }
 
 export function textOf(value: unknown): string {
-  return value instanceof Uint8Array ? bufferOf(value).toString() : String(value);
+  return ArrayBuffer.isView(value) ? bufferOf(value).toString() : String(value);
 }
 
-export function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+export function bufferOf({ buffer, byteOffset, byteLength }: ArrayBufferView): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength);
 }

@@ -4,7 +4,15 @@ import { newToken } from '../../claims/token.js';
 import type { FullRow, NewRow, RowChange } from '../../dead-letters/stored-letters.js';
 import { StoreError } from '../../errors.js';
 import { unreadable } from './dialect.js';
-import { type LetterDialect, readRow, SqlLetterRows, selected, textOf, valuesOf } from './letter-rows.js';
+import {
+  bufferOf,
+  type LetterDialect,
+  readRow,
+  SqlLetterRows,
+  selected,
+  textOf,
+  valuesOf,
+} from './letter-rows.js';
 import { LOCK_LATEST, mysqlTable, releaseSavepoint, setSavepoint } from './mysql.js';
 import type { Connections, Row, RunSql } from './session.js';
 import { PRUNE_BATCH, Statement } from './statement.js';
@@ -64,8 +72,8 @@ const mysqlFragments: Omit<LetterDialect, 'table' | 'migration'> = {
     `TO_BASE64(${expression.startsWith('discarded_') ? `CAST(${expression} AS BINARY)` : expression.replace(/^key$/, '`key`')})`,
   milliseconds: (time) => `TIMESTAMPDIFF(MICROSECOND, ${EPOCH}, ${time}) DIV 1000`,
   sent: (value) => {
-    if (value instanceof Uint8Array || typeof value === 'string')
-      return Buffer.from(value).toString('base64');
+    if (ArrayBuffer.isView(value)) return bufferOf(value).toString('base64');
+    if (typeof value === 'string') return Buffer.from(value).toString('base64');
     if (typeof value === 'boolean') return Number(value);
     return typeof value === 'number' ? Math.round(value) : value;
   },

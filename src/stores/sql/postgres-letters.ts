@@ -59,7 +59,7 @@ const postgresFragments: Omit<LetterDialect, 'table' | 'migration'> = {
   sent: (value) => value ?? null,
   text: textOf,
   blob: (value) =>
-    value instanceof Uint8Array ? bufferOf(value) : Buffer.from(HEX.exec(String(value))?.[1] ?? '', 'hex'),
+    ArrayBuffer.isView(value) ? bufferOf(value) : Buffer.from(HEX.exec(String(value))?.[1] ?? '', 'hex'),
 };
 
 const RENEWED = ['arrival', 'id', 'event_name', 'namespace', 'event_id', 'sandbox', 'body', 'kept_at'];

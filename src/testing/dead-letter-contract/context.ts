@@ -1,5 +1,6 @@
 // The context of a dead-letter contract case: a store, its letters, and assertions.
 import { createHash, randomBytes } from 'node:crypto';
+import { types } from 'node:util';
 import {
   type DeadLetter,
   type DeadLetterContent,
@@ -86,7 +87,7 @@ export class DeadLetterContext {
     for (let after = from; ; ) {
       const page = await this.store.list(this.query(filter), { limit, after });
       assert(page.letters.length <= limit, 'a page has at most `limit` letters', page.letters.length);
-      for (const { keptAt } of page.letters) assert(keptAt instanceof Date, 'keptAt is a Date', keptAt);
+      for (const { keptAt } of page.letters) assert(types.isDate(keptAt), 'keptAt is a Date', keptAt);
       yield page;
       const { next } = page;
       if (next === undefined || (page.letters.length === 0 && seen.has(next))) return;
@@ -109,7 +110,7 @@ export class DeadLetterContext {
     if (!this.store.countGroups) return;
     const counted = await this.store.countGroups(this.query(filter), { names });
     const expected = countedOf(await this.list(filter), names);
-    for (const { oldest } of counted) assert(oldest instanceof Date, 'oldest is a Date', oldest);
+    for (const { oldest } of counted) assert(types.isDate(oldest), 'oldest is a Date', oldest);
     assertSame(inOrder(counted), inOrder(expected), 'countGroups() counts what list() lists');
   }
 

@@ -1,4 +1,5 @@
 // The dead-letter contract, part three: removing processed events, and discarding.
+import { types } from 'node:util';
 import type { NewDeadLetter } from '../../claims/dead-letter-store.js';
 import { assert, assertSame, type DeadLetterCases } from './context.js';
 
@@ -59,7 +60,7 @@ export const REMOVING_CASES: DeadLetterCases = {
     assert(keyId !== undefined, 'a letter says which key signed it', keyId);
     assertSame(rest, of, 'a tombstone says which letter it was');
     assertSame([discarded?.by, discarded?.because], [WHY.by, WHY.because], 'a tombstone says who and why');
-    assert(discarded?.at instanceof Date, 'a tombstone says when', discarded);
+    assert(types.isDate(discarded?.at), 'a tombstone says when', discarded);
     assert(!JSON.stringify(tombstone).includes('personal'), 'a tombstone holds no bytes', tombstone);
     assertSame(await context.store.count(context.query({ discarded: true })), 1, 'tombstones are counted');
   },

@@ -1,5 +1,6 @@
 // Starts the simulator, and the class by which a program controls it.
 import type { RequestListener, Server } from 'node:http';
+import { types } from 'node:util';
 import { ConfigurationError, show } from '../../errors.js';
 import { writeLog } from '../../logger.js';
 import { MAX_TIMER_MS } from '../../options/duration.js';
@@ -196,7 +197,7 @@ function forProgram<Value>(work: () => Value): Value {
   };
   try {
     const result = work();
-    return result instanceof Promise ? (result.catch(fail) as Value) : result;
+    return types.isPromise(result) ? (result.catch(fail) as Value) : result;
   } catch (error) {
     return fail(error);
   }

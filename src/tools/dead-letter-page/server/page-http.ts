@@ -1,5 +1,6 @@
 // Reads requests to the page, and sends its answers: text, JSON, and errors without internal details.
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { TextDecoder } from 'node:util';
 import { type DeadLetterFilter, FILTERS } from '../../../dead-letters/dead-letter-filter.js';
 import { ConfigurationError, refuseUnknownOptions, StoreError } from '../../../errors.js';
 import { describeError, type Logger, writeLog } from '../../../logger.js';
