@@ -1,20 +1,6 @@
 // The main door: the receiver, the event types, the errors and the memory store.
 
-export type {
-  DeadLetter,
-  DeadLetterChange,
-  DeadLetterContent,
-  DeadLetterGroup,
-  DeadLetterPage,
-  DeadLetterPageRequest,
-  DeadLetterQuery,
-  DeadLetterReason,
-  DeadLetterStore,
-  Discarded,
-  NewDeadLetter,
-  ProcessedEvent,
-} from './claims/dead-letter-store.js';
-export type { Claim, ClaimRequest, ClaimResult, IdempotencyStore, Lock } from './claims/idempotency-store.js';
+export type * from './claims/contracts.js';
 export { type ConstructEventOptions, constructEvent } from './construct-event.js';
 export type { DeadLetterFilter, ReplayFilter } from './dead-letters/dead-letter-filter.js';
 export type { DeadLetters } from './dead-letters/dead-letters.js';
@@ -29,13 +15,17 @@ export type {
   ReplayReport,
 } from './dead-letters/replay.js';
 export {
+  type BodyCode,
   BodyError,
   ConfigurationError,
   type ErrorCode,
   EventError,
+  type HandlerCode,
   HandlerError,
   type Issue,
+  type SignatureCode,
   SignatureError,
+  type StoreCode,
   StoreError,
   WebhookError,
 } from './errors.js';
@@ -44,21 +34,38 @@ export {
   type EventOf,
   type EventSchemas,
   isKnown,
+  type Payloads,
   type TransactionPaid,
   type UnknownEvent,
   type WebhookEvent,
 } from './events/event.js';
-export { type TransactionPaidPayload, transactionPaidPayload } from './events/transaction.js';
-export type { Handler, HandlerContext, HandlerOptions, InvalidHandler } from './handlers/handler.js';
+export {
+  type Card,
+  type Customer,
+  type Json,
+  type PaymentMethod,
+  type Transaction,
+  type TransactionPaidPayload,
+  transactionPaidPayload,
+} from './events/transaction.js';
+export type {
+  Handler,
+  HandlerContext,
+  HandlerOptions,
+  InvalidHandler,
+  Matching,
+  Pattern,
+} from './handlers/handler.js';
+export type { HeadersLike } from './handlers/headers.js';
 export { NonRetriableError, RetryAfterError } from './handlers/verdict.js';
-export type { Logger } from './logger.js';
+export type { Logger, LogMethod } from './logger.js';
 export type { DeliveryRecord, ExhaustedLetter, HandlerReport, Observer, Outcome } from './observer.js';
 export { type CachedKeysOptions, cachedKeys, type LoadKeys } from './options/cached-keys.js';
-export type { KeyFunction } from './options/keys.js';
-export type { RedriveOptions, RedriveReason } from './options/option-checks.js';
-export type { ReceiverOptions } from './options/options.js';
+export type { KeyFunction, OutdatedKeys } from './options/keys.js';
+export type { DriftPolicy, RedriveOptions, RedriveReason, SandboxPolicy } from './options/option-checks.js';
+export type { HandlersByPattern, ReceiverOptions } from './options/options.js';
 export { keepRawBody } from './receiver/capture-body.js';
 export type { Answer } from './receiver/respond.js';
-export { type Receiver, receiver } from './receiver.js';
-export { verifySignature } from './signature.js';
+export { type FetchContext, type Receiver, receiver } from './receiver.js';
+export { type PrivateKey, verifySignature } from './signature.js';
 export { type MemoryStoreOptions, memoryStore } from './stores/memory.js';

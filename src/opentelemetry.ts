@@ -1,5 +1,7 @@
 // DOOR "./opentelemetry": spans and metrics of every delivery, for a registered OpenTelemetry SDK.
+export type { Observer } from './observer.js';
 export {
+  type CountedLetters,
   type ObserveDeadLettersOptions,
   type ObservedReceiver,
   observeDeadLetters,

@@ -7,5 +7,6 @@ export { deadLetterPage } from './tools/dead-letter-page/server/dead-letter-page
 export type {
   Authorize,
   DeadLetterPageOptions,
+  PageReceiver,
   PageUser,
 } from './tools/dead-letter-page/server/page-options.js';

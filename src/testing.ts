@@ -1,6 +1,15 @@
 // DOOR "./testing": signed deliveries, good and bad, for the tests of an app that receives webhooks.
+export type { TransactionPaid } from './events/event.js';
+export type {
+  Card,
+  Customer,
+  Json,
+  PaymentMethod,
+  Transaction,
+  TransactionPaidPayload,
+} from './events/transaction.js';
 export { type DeepPartial, type EventFixture, fixtures } from './fixtures/fixture.js';
-export { sign } from './signature.js';
+export { type PrivateKey, sign } from './signature.js';
 export { type BadDelivery, badDeliveries } from './testing/bad-deliveries.js';
 export {
   type DeadLetterContractCase,

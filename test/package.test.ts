@@ -14,6 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { DOORS } from './setup/doors.js';
 import { codeBlocks } from './setup/markdown.js';
 import { needing } from './setup/platform.js';
 import { freePort } from './setup/ports.js';
@@ -23,102 +24,6 @@ const { exports: DECLARED, devDependencies } = JSON.parse(readFileSync(join(ROOT
 
 /** The oldest compiler that can read the types: they say `NoInfer`, and so do those of zod. */
 const OLDEST_TYPESCRIPT = '5.4.5';
-
-interface Door {
-  /** Everything that can be imported at run time, in alphabetical order. */
-  readonly values: readonly string[];
-  readonly types: readonly string[];
-  /** What its user has to install. */
-  readonly brings?: readonly string[];
-}
-
-const namesIn = (text: string) => text.trim().split(/\s+/);
-
-/** Each door of the package, held to what it promises. A new door, or a new export, is entered here. */
-const DOORS: Readonly<Record<string, Door>> = {
-  '.': {
-    values: namesIn(`
-      BodyError ConfigurationError EventError HandlerError NonRetriableError RetryAfterError SignatureError
-      StoreError WebhookError cachedKeys constructEvent isKnown keepRawBody memoryDeadLetters memoryStore
-      receiver transactionPaidPayload verifySignature`),
-    types: namesIn(`
-      Answer CachedKeysOptions Claim ClaimRequest ClaimResult ConstructEventOptions DeadLetter
-      DeadLetterChange DeadLetterContent DeadLetterCount DeadLetterFilter DeadLetterGroup DeadLetterPage
-      DeadLetterPageRequest DeadLetterQuery DeadLetterReason DeadLetterStore DeadLetters DeliveryRecord
-      Discarded ErrorCode EventName EventOf EventSchemas ExhaustedLetter Handler HandlerContext
-      HandlerOptions HandlerReport IdempotencyStore InvalidHandler Issue KeyFunction LoadKeys Lock Logger
-      MemoryDeadLettersOptions MemoryStoreOptions NewDeadLetter Observer Outcome ProcessedEvent Receiver
-      ReceiverOptions RedriveOptions RedriveReason ReplayCounts ReplayEnd ReplayFilter ReplayOptions
-      ReplayProgress ReplayReport ReplayedEvents TransactionPaid TransactionPaidPayload UnknownEvent
-      WebhookEvent`),
-  },
-  './stores/postgres': {
-    values: namesIn(`postgresDeadLetters postgresStore`),
-    types: namesIn(`
-      PostgresClient PostgresDeadLetters PostgresDeadLettersOptions PostgresPool PostgresQuery
-      PostgresReply PostgresStore PostgresStoreOptions`),
-  },
-  './stores/redis': {
-    values: namesIn(`redisDeadLetters redisStore`),
-    types: namesIn(`RedisDeadLetters RedisDeadLettersOptions RedisStoreOptions SendCommand`),
-  },
-  './stores/sql': {
-    values: namesIn(`sqlDeadLetters sqlStore`),
-    types: namesIn(`
-      RunTransaction SqlDatabase SqlDeadLetters SqlDeadLettersOptions SqlDialect SqlStore SqlStoreOptions
-      SqlValue TransactionOf`),
-  },
-  './queues': {
-    values: namesIn(`enqueue processor`),
-    types: namesIn(`Enqueue Job JobDetails JobVerdict ProcessJob ProcessorOptions QueuedDelivery SendJob`),
-  },
-  './queues/bullmq': {
-    values: namesIn(`enqueue processor`),
-    types: namesIn(`
-      Enqueue EnqueueOptions EventProcessor JobQueue ProcessedJob ProcessorOptions QueuedDelivery`),
-    brings: ['bullmq'],
-  },
-  './queues/pg-boss': {
-    values: namesIn(`enqueue jobIdOf processor`),
-    types: namesIn(`
-      Boss BossJobState Enqueue EnqueueOptions EventProcessor ExecuteSql JobOptionsOf ProcessedJob
-      ProcessorOptions QueuedDelivery`),
-  },
-  './ops': {
-    values: namesIn(`deadLetterPage health`),
-    types: namesIn(`
-      Authorize DeadLetterPageOptions HealthCheck HealthOptions HealthReport PageUser WatchedReceiver`),
-  },
-  './opentelemetry': {
-    values: namesIn(`observeDeadLetters openTelemetry`),
-    types: namesIn(`ObserveDeadLettersOptions ObservedReceiver OpenTelemetryOptions`),
-    brings: ['@opentelemetry/api'],
-  },
-  './testing': {
-    values: namesIn(`
-      badDeliveries deadLetterContract deliver fixtures sign signed signedDelivery storeContract`),
-    types: namesIn(`
-      BadDelivery DeadLetterContractCase DeadLetterContractOptions DeepPartial DeliverOptions
-      DeliverableApp DeliveryAnswer EventFixture SignedDelivery SigningOptions StoreContractCase
-      StoreContractOptions SuperagentRequest`),
-  },
-  './simulator': {
-    values: namesIn(`faultKinds seeds startSimulator`),
-    types: namesIn(`
-      Attempt CancelReason Delivery DeliveryFilter DeliveryStatus Fault FaultKind FaultRule HeaderPair
-      Overrides RetrySchedule SeededAccount SeededKey SeededToken Simulator SimulatorOptions TriggerOptions
-      WaitFilter Webhook`),
-  },
-  './client': {
-    values: namesIn(`
-      AuthenticationError ConfigurationError ConnectionError NotFoundError PermissionError RateLimitError
-      ServiceClient ServiceError ValidationError codec`),
-    types: namesIn(`
-      AccessTokenSource Account AccountClient Codec ConnectionCode Ensured Issue RequestOptions
-      ServiceClientOptions ServiceErrorCode Webhook WebhookChanges WebhookFields WebhookInput
-      WebhooksClient`),
-  },
-};
 
 /** The doors that are a path below the name of the package. */
 const subpaths = Object.keys(DOORS).filter((door) => door !== '.');

@@ -16,7 +16,7 @@ import { checkProvider } from './open-telemetry.js';
 import { SCOPE } from './spans.js';
 
 /** What `hooks.deadLetters.count()` resolves with. */
-interface CountedLetters {
+export interface CountedLetters {
   readonly groups: readonly DeadLetterGroup[];
   readonly oldest: Date | undefined;
 }

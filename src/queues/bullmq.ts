@@ -1,5 +1,5 @@
 // The door to BullMQ: the receiver queues deliveries, and other processes run their handlers.
-export type { EnqueueOptions, JobQueue } from './bullmq/enqueue.js';
+export type { AddedJob, EnqueueOptions, JobQueue } from './bullmq/enqueue.js';
 export { enqueue } from './bullmq/enqueue.js';
 export type { EventProcessor, ProcessedJob } from './bullmq/processor.js';
 export { processor } from './bullmq/processor.js';

@@ -4,6 +4,6 @@ export type { Boss, BossJobState, ExecuteSql } from './pg-boss/boss.js';
 export type { EnqueueOptions, JobOptionsOf } from './pg-boss/enqueue.js';
 export { enqueue } from './pg-boss/enqueue.js';
 export { jobIdOf } from './pg-boss/job-id.js';
-export type { EventProcessor, ProcessedJob, ProcessorOptions } from './pg-boss/processor.js';
+export type { CancellingBoss, EventProcessor, ProcessedJob, ProcessorOptions } from './pg-boss/processor.js';
 export { processor } from './pg-boss/processor.js';
 export type { QueuedDelivery } from './queued-delivery.js';

@@ -10,6 +10,7 @@ import { type ClientOf, PgConnections, type PostgresPool } from './sql/pg-sessio
 import { PostgresDialect } from './sql/postgres.js';
 import { PostgresLetterRows } from './sql/postgres-letters.js';
 
+export type * from '../claims/contracts.js';
 export type { PostgresClient, PostgresPool, PostgresQuery, PostgresReply } from './sql/pg-session.js';
 
 export interface PostgresStoreOptions<Pool extends PostgresPool = PostgresPool> {

@@ -19,6 +19,7 @@ import {
   type SendCommand,
 } from './redis/scripts.js';
 
+export type * from '../claims/contracts.js';
 export {
   type RedisDeadLetters,
   type RedisDeadLettersOptions,

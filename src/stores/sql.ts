@@ -13,6 +13,7 @@ import { MysqlDialect } from './sql/mysql.js';
 import { PostgresDialect } from './sql/postgres.js';
 import type { TransactionOf } from './sql/transaction-of.js';
 
+export type * from '../claims/contracts.js';
 export type { RunTransaction, SqlDatabase, SqlDialect, SqlValue } from './sql/any-session.js';
 export {
   type SqlDeadLetters,

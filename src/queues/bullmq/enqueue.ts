@@ -12,7 +12,8 @@ export interface JobQueue {
   add(name: string, data: QueuedDelivery, options: JobsOptions): Promise<AddedJob>;
 }
 
-interface AddedJob {
+/** What `add()` resolves with. */
+export interface AddedJob {
   isFailed(): Promise<boolean>;
   updateData(data: QueuedDelivery): Promise<void>;
   retry(state: 'failed', options: { resetAttemptsMade: boolean }): Promise<void>;

@@ -18,7 +18,8 @@ export interface ProcessorOptions<Events extends EventSchemas = {}, Extra extend
   readonly boss?: CancellingBoss | undefined;
 }
 
-interface CancellingBoss {
+/** The part of a `PgBoss` that a worker uses. */
+export interface CancellingBoss {
   cancel(queue: string, id: string): Promise<unknown>;
 }
 
