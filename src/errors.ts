@@ -93,7 +93,7 @@ export abstract class BrandedError extends Error {
   declare protected static readonly brand: symbol;
   override readonly name: string;
 
-  constructor(message: string, options?: ErrorOptions) {
+  constructor(message: string, options?: { readonly cause?: unknown }) {
     super(message, options);
     this.name = new.target.name;
     Object.defineProperty(this, new.target.brand, { value: true });
@@ -134,7 +134,11 @@ export class WebhookError extends BrandedError {
   /** The command that says what the code means. Not part of the message, which may be shown to the sender. */
   readonly help: string;
 
-  constructor(code: ErrorCode, message: string = ANSWERS[code].message, options?: ErrorOptions) {
+  constructor(
+    code: ErrorCode,
+    message: string = ANSWERS[code].message,
+    options?: { readonly cause?: unknown },
+  ) {
     super(message, options);
     this.code = code;
     this.status = ANSWERS[code].status;
@@ -189,7 +193,7 @@ export class StoreError extends WebhookError {
   declare readonly name: 'StoreError';
   declare readonly code: StoreCode;
 
-  constructor(message: string, options?: ErrorOptions) {
+  constructor(message: string, options?: { readonly cause?: unknown }) {
     super('STORE_UNAVAILABLE', message, options);
   }
 }

@@ -25,7 +25,7 @@ export class RetryAfterError extends BrandedError {
   constructor(
     retryAfter: number | string | Date,
     message = 'The event cannot be processed yet.',
-    options?: ErrorOptions,
+    options?: { readonly cause?: unknown },
   ) {
     super(message, options);
     this.retryAfterMs = waitOf(retryAfter);
@@ -44,7 +44,7 @@ export class NonRetriableError extends BrandedError {
   declare readonly name: 'NonRetriableError';
   protected static override readonly brand = Symbol.for('payment-webhooks.non-retriable');
 
-  constructor(message = 'The event can never be processed.', options?: ErrorOptions) {
+  constructor(message = 'The event can never be processed.', options?: { readonly cause?: unknown }) {
     super(message, options);
   }
 }

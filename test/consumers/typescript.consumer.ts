@@ -54,6 +54,26 @@ describe.each(RESOLUTIONS)('with moduleResolution %s', (name, compilers, options
   );
 });
 
+// `ErrorOptions` is of ES2022, for one.
+test.each(Object.keys(COMPILERS))(
+  'with the library of ES2021, TypeScript %s reads every declaration',
+  async (compiler) => {
+    const shape = '--noEmit --target es2021 --lib es2021 --types node --strict --skipLibCheck false';
+    const tsc = `node_modules/typescript-${compiler}/bin/tsc`;
+    const args = [
+      tsc,
+      ...shape.split(' '),
+      '--module',
+      'nodenext',
+      '--moduleResolution',
+      'nodenext',
+      'doors.ts',
+    ];
+    expect(await project.node(args)).toEqual({ code: 0, stdout: '', stderr: '' });
+  },
+  120_000,
+);
+
 describe('the declarations of a library that exports what the doors give', () => {
   const shape =
     '--declaration --emitDeclarationOnly --outDir declarations --target es2022 --types node --skipLibCheck';
