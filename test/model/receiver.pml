@@ -1,6 +1,6 @@
 /* One event, two receivers, a redrive, their store and dead letters, in every order: docs/project/model.md explains it. */
 
-/* Bounds. The configurations of run.ts set them, and LETTERS, JOURNAL and TRANSACTIONAL. */
+/* Bounds. The configurations of run.ts set them, and LETTERS, JOURNAL, USES_ONCE and TWO_HANDLERS. */
 #ifndef RECEIVERS
 #define RECEIVERS 2 /* or 1 */
 #endif
@@ -23,26 +23,38 @@
 
 mtype = { unknown, running, released, completed };   /* what the store remembers of the event */
 mtype = { nothing, unfinished, failed, rejected };   /* why there is a dead letter */
-mtype = { granted, busy, done, down, yes, no };      /* what a store answers */
-mtype = { claim_, complete_, release_, keep_, change_, remove_ };
+mtype = { granted, busy, done, down, yes, no, missing }; /* what a store answers */
+mtype = { absent, open, committed };                 /* the row of `once`, with the handler's writes */
+mtype = { none, claim_, giveBack_, complete_, release_, keep_, change_, remove_, once_ };
 
 /* The store of event ids. `owner` stands for the fencing number of the latest claim. */
 mtype event = unknown;
 byte owner = NOBODY;
 bit lapsed, claimedBefore;
+bit finished; /* With TWO_HANDLERS: the handler that calls `once` has succeeded, and is skipped from now on. */
 
 /* The store of dead letters. `current`: the letter that an actor knows is the one that is there. */
 mtype letter = nothing;
 bit current[3];
 
+/* The row of `once`. While its transaction is open, others wait. `holder`: whose handler waits for the end of the transaction. */
+mtype row = absent;
+byte holder = NOBODY;
+#ifdef BUG_TOKEN_PER_RUN
+byte token = NOBODY;
+#endif
+
 /* What is left of each bound. */
 byte attempts = ATTEMPTS, crashes = CRASHES, faults = FAULTS, redrives = REDRIVES;
 /* The cause of all failures is fixed: what is redriven now succeeds. */
 bit fixed;
-byte working, late;
+byte working;
+
+/* At most one call that its caller has given up. */
+mtype lateCall = none, lateWhy = nothing;
 
 /* What is true, whatever the code knows. */
-bit handled;      /* A handler has done its work, for good. */
+bit handled;      /* A handler has done its work, for good: with `once`, its writes are committed. */
 bit owed;         /* Somebody relies on the receiver: it answered 2xx, or kept the event. */
 bit inLease[3];   /* An actor has a claim that has not lapsed. */
 bit runs[3];      /* Its handlers run. */
@@ -51,19 +63,21 @@ bit runs[3];      /* Its handlers run. */
 bit P1 = 1;       /* No 2xx unless the event is handled or kept. */
 bit P4 = 1;       /* No two runs in one lease, and no run of a completed event. */
 bit KEPT = 1;     /* With dead letters, a failure of handlers is answered only once the event is kept. */
-bit END = 1;      /* What is owed is in the end processed, and no letter of it is left. */
+bit ONCE = 1;     /* With `once`, the writes are committed at most once. */
+bit END = 1;      /* What is owed or completed is in the end handled, and no letter of it is left. */
 
 /* A way out of every step that lets other actors go first. */
 #define CRASH :: crashes > 0 -> crashes--; printf("%d crashes\n", me); goto idle
 
 /* Each call of a store is obeyed at once, fails, or is obeyed when nobody waits for the answer any more. */
 #define CALL_FAILS :: faults > 0 -> faults--; answer = down; printf("%d: the call fails\n", me)
-#define CALL_IS_LATE(call, number, why) \
-  :: faults > 0 -> faults--; answer = down; printf("%d: no answer yet\n", me); late++; run Late(call, number, why)
+#define CALL_IS_LATE(call, why) \
+  :: faults > 0 && lateCall == none -> \
+    faults--; answer = down; lateCall = call; lateWhy = why; printf("%d: no answer yet\n", me)
 
 inline giveUpClaim() {
   if
-  :: owner == me -> owner = LATE + faults
+  :: owner == me -> owner = LATE
   :: else
   fi
 }
@@ -82,7 +96,7 @@ inline claim() {
     answer = granted;
     printf("%d claims: granted\n", me)
   CALL_FAILS
-  CALL_IS_LATE(claim_, NOBODY, nothing)
+  CALL_IS_LATE(claim_, nothing)
   CRASH
   fi
 }
@@ -107,24 +121,24 @@ inline removeNow() {
   letter = nothing; current[0] = 0; current[1] = 0; current[2] = 0
 }
 
-/* A transaction holds the writes of the handlers, and takes the letter along. */
 inline completeNow() {
-  event = completed; owner = NOBODY; lapsed = 0;
-#ifdef TRANSACTIONAL
-  handled = 1;
-  if
-  :: joined -> removeNow()
-  :: else
-  fi
-#endif
+  event = completed; owner = NOBODY; lapsed = 0; finished = 0
 }
+
+/* The statement that completes the claim also reads the rows that `once` reported. */
+#if !defined(USES_ONCE) || defined(BUG_NO_READ_BACK)
+#define ROWS_THERE(reports) true
+#else
+#define ROWS_THERE(reports) (!(reports) || row == committed)
+#endif
 
 inline complete() {
   if
-  :: OWNED(me) -> completeNow(); answer = yes; printf("%d completes the event\n", me)
+  :: OWNED(me) && ROWS_THERE(reported) -> completeNow(); answer = yes; printf("%d completes the event\n", me)
+  :: OWNED(me) && !ROWS_THERE(reported) -> answer = missing; printf("%d cannot complete the event: its row is missing\n", me)
   :: !OWNED(me) -> answer = no; printf("%d cannot complete the event: its claim is lost\n", me)
   CALL_FAILS
-  CALL_IS_LATE(complete_, LATE + faults, (joined -> failed : nothing)); giveUpClaim()
+  CALL_IS_LATE(complete_, nothing); giveUpClaim()
   CRASH
   fi
 }
@@ -135,10 +149,17 @@ inline releaseNow() {
 
 inline release() {
   if
-  :: event == running && owner == me -> releaseNow(); answer = yes; printf("%d releases its claim\n", me)
+  :: event == running && owner == me ->
+#ifdef BUG_FINISHED_UNREAD
+    finished = finished || finishes;
+#else
+    /* Nobody reads the row of a handler that is skipped, so it is read here. */
+    finished = finished || (finishes && row == committed);
+#endif
+    releaseNow(); answer = yes; printf("%d releases its claim\n", me)
   :: !(event == running && owner == me) -> answer = no; printf("%d cannot release: its claim is lost\n", me)
   CALL_FAILS
-  CALL_IS_LATE(release_, LATE + faults, nothing); giveUpClaim()
+  CALL_IS_LATE(release_, nothing); giveUpClaim()
   CRASH
   fi
 }
@@ -155,9 +176,11 @@ inline keep(why) {
     letter = why; owed = 1; knows = 1; current[me] = 1; answer = yes; printf("%d keeps the event as %e\n", me, why)
   /* A letter that cannot be changed is still there, as it was. */
   :: knows && faults > 0 -> faults--; answer = yes; printf("%d: the change of its letter fails\n", me)
-  :: knows && faults > 0 -> faults--; answer = yes; printf("%d: no answer yet\n", me); late++; run Late(change_, NOBODY, why)
+  :: knows && faults > 0 && lateCall == none ->
+    faults--; answer = yes; lateCall = change_; lateWhy = why; printf("%d: no answer yet\n", me)
   :: !knows && faults > 0 -> faults--; answer = down; printf("%d: the call fails\n", me)
-  :: !knows && faults > 0 -> faults--; answer = down; printf("%d: no answer yet\n", me); late++; run Late(keep_, NOBODY, why)
+  :: !knows && faults > 0 && lateCall == none ->
+    faults--; answer = down; lateCall = keep_; lateWhy = why; printf("%d: no answer yet\n", me)
   CRASH
   fi
 #else
@@ -170,7 +193,7 @@ inline remove() {
   if
   :: removeNow(); knows = 0; printf("%d removes the letter\n", me)
   CALL_FAILS
-  CALL_IS_LATE(remove_, NOBODY, nothing)
+  CALL_IS_LATE(remove_, nothing)
   CRASH
   fi
 #else
@@ -178,32 +201,28 @@ inline remove() {
 #endif
 }
 
-/* A call whose answer nobody waits for. */
-proctype Late(byte call; byte number; byte why) {
-  bit joined = (why != nothing);
+/* What a store does with a call whose answer nobody waits for. */
+inline obeyLate() {
   if
-  :: atomic { call == claim_ && event != completed && (event != running || lapsed) ->
-      number = LATE + faults; owner = number; event = running; lapsed = 0; claimedBefore = 1;
-      printf("a late claim is granted\n") };
-    /* The receiver gives it back, if it lives. */
-    if
-    :: atomic { event == running && owner == number -> releaseNow(); printf("a late claim is given back\n") }
-    :: true
-    fi
-  :: atomic { call == complete_ && OWNED(number) -> completeNow(); printf("the event is completed late\n") };
-    /* The receiver removes the letter, if it lives. */
-    if
-    :: atomic { removeNow() }
-    :: true
-    fi
-  :: atomic { call == release_ && event == running && owner == number ->
-      releaseNow(); printf("the claim is released late\n") }
-  :: atomic { call == keep_ -> letter = why; owed = 1; printf("the event is kept late, as %e\n", why) }
-  :: atomic { call == change_ && letter != nothing -> letter = why }
-  :: atomic { call == remove_ -> removeNow(); printf("the letter is removed late\n") }
-  :: true /* It is never obeyed. */
+  :: lateCall == claim_ && event != completed && (event != running || lapsed) ->
+    owner = LATE; event = running; lapsed = 0; claimedBefore = 1; lateCall = giveBack_;
+    printf("a late claim is granted\n")
+  :: lateCall == complete_ && OWNED(LATE) && ROWS_THERE(1) ->
+    completeNow(); lateCall = remove_; printf("the event is completed late\n")
+  :: (lateCall == release_ || lateCall == giveBack_) && event == running && owner == LATE ->
+    releaseNow(); lateCall = none; printf("a claim is released late\n")
+  :: lateCall == keep_ -> letter = lateWhy; owed = 1; lateCall = none; printf("the event is kept late, as %e\n", letter)
+  :: lateCall == change_ && letter != nothing -> letter = lateWhy; lateCall = none
+  :: lateCall == remove_ -> removeNow(); lateCall = none; printf("the letter is removed late\n")
+  :: lateCall == once_ && row == absent ->
+    row = open; lateCall = none; printf("a transaction that nobody awaited gets its row\n")
+  /* It is never obeyed. Or the receiver that would give back a claim, or remove the letter of a completed event, has crashed. */
+  :: lateCall = none
   fi;
-  late--
+  if
+  :: lateCall == none -> lateWhy = nothing
+  :: else
+  fi
 }
 
 /* Answers follow at once: a crash before one is a crash before the step that it ends. */
@@ -244,10 +263,14 @@ inline start() {
 #endif
 }
 
-/* A handler that did its work. In a transaction the work counts once it is committed. */
+/* From here on nothing depends on the lease, but on what the store says. */
+inline endRun() {
+  runs[me] = 0; inLease[me] = 0
+}
+
 inline succeed() {
-  runs[me] = 0;
-#ifndef TRANSACTIONAL
+  endRun();
+#ifndef USES_ONCE
   handled = 1;
 #endif
   printf("%d: the handlers succeed\n", me);
@@ -260,7 +283,7 @@ inline succeed() {
 
 inline fail(why) {
   verdict = why;
-  runs[me] = 0;
+  endRun();
   printf("%d: the handlers end as %e\n", me, why)
 }
 
@@ -272,8 +295,43 @@ inline giveUp() {
 #else
   verdict = failed;
 #endif
-  runs[me] = 0
+  endRun()
 }
+
+inline commitNow() {
+  ONCE = !handled;
+  assert(ONCE);
+  handled = 1; row = committed; holder = NOBODY
+}
+
+inline rollBack() {
+  if
+  :: holder == me -> row = absent; holder = NOBODY
+  :: else
+  fi
+}
+
+/* The handler goes on without its transaction, which may still commit: nobody awaited it, or its COMMIT has no answer. */
+inline forsake() {
+  if
+  :: holder == me -> holder = NOBODY
+  :: else
+  fi
+}
+
+/* What a handler may do at each of its steps, until the cause of all failures is fixed. */
+#define TIMEOUT :: !fixed && !answered -> printf("%d: the handlers outlast the timeout\n", me); goto outlasted
+#ifdef LETTERS
+#define REFUSE :: !fixed -> fail(rejected); goto settled
+#else
+#define REFUSE
+#endif
+#define FAIL \
+  :: !fixed -> fail(failed); goto settled \
+  REFUSE \
+  :: !fixed && (answered || !inLease[me]) -> giveUp(); goto settled
+/* It never settles, and its claim is renewed no more: nothing happens here any more. */
+#define HANG :: answered && !inLease[me] -> printf("%d: the handlers hang\n", me); goto idle
 
 /* A receiver, or the redrive of one. From `claim` on it is src/receiver/process-event.ts. */
 proctype Actor(byte me) {
@@ -281,16 +339,25 @@ proctype Actor(byte me) {
   byte verdict;
   bit knows;  /* There is a letter, as far as this attempt knows. */
   bit again;  /* The event has been claimed before. */
-  bit answered, joined;
+  bit answered;
+  bit finishes, skips; /* The handler that calls `once` has succeeded: on this attempt, or on an earlier one. */
+  bit reported; /* `once` has told the handler that its writes are committed. */
 
 idle:
   atomic {
     inLease[me] = 0; runs[me] = 0; current[me] = 0;
-    answer = no; verdict = nothing; knows = 0; again = 0; answered = 0; joined = 0;
+    answer = no; verdict = nothing; knows = 0; again = 0; answered = 0; reported = 0; finishes = 0; skips = 0;
     if
     :: owner == me -> owner = NOBODY
     :: else
     fi;
+    forsake();
+#ifdef BUG_TOKEN_PER_RUN
+    if
+    :: token == me -> token = NOBODY
+    :: else
+    fi;
+#endif
     if
     /* The first delivery comes to receiver 0: the other order is the same. */
     :: me != REDRIVER && attempts > 0 && (me == 0 || attempts < ATTEMPTS) -> attempts--; printf("%d is given a delivery\n", me)
@@ -357,42 +424,102 @@ started:
     fi
   }
 
+#ifdef USES_ONCE
+#ifdef TWO_HANDLERS
   atomic {
     if
-    :: succeed(); goto settled
-    :: !fixed -> fail(failed); goto settled
-#ifdef LETTERS
-    :: !fixed -> fail(rejected); goto settled
+    :: finished -> skips = 1; printf("%d skips the handler that has finished\n", me); goto rest
+    :: else
+    fi
+  }
 #endif
-    :: !fixed && !inLease[me] -> giveUp(); goto settled
-    :: !fixed -> printf("%d: the handlers outlast the timeout\n", me)
+once:
+  /* Until BEGIN nobody sees anything, so it is one step with the row. Here the handler may also call `once` again. */
+  atomic {
+    if
+    :: row == absent ->
+#ifdef BUG_ROW_OUTSIDE
+      row = committed; printf("%d commits its row\n", me); goto commit
+#else
+      row = open; holder = me; printf("%d inserts its row\n", me)
+#ifdef BUG_TOKEN_PER_RUN
+      ; token = me
+#endif
+#endif
+#ifdef BUG_TOKEN_PER_RUN
+    :: row == committed && token == me -> printf("%d takes its row for a new one\n", me); goto commit
+    :: row == committed && token != me ->
+#else
+    :: row == committed ->
+#endif
+      reported = 1; printf("%d finds the row, and skips the work\n", me); goto rest
+    /* Otherwise it waits for the transaction that holds the row. */
+#ifdef BUG_NO_WAIT
+    :: row == open -> printf("%d does not wait for the row\n", me); goto commit
+#endif
+    :: !fixed && faults > 0 && lateCall == none && row == open -> faults--; lateCall = once_;
+      reported = 1; printf("%d: nobody awaits the transaction\n", me); goto rest
+#ifdef BUG_SWALLOWED
+    :: !fixed -> succeed(); goto settled
+#endif
+    FAIL
+    TIMEOUT
+    HANG
     CRASH
     fi
   }
+  /* Nobody sees the writes before the commit, so they are one step with it. */
+commit:
+  atomic {
+    if
+    :: commitNow(); reported = 1; printf("%d writes and commits\n", me)
+    :: !fixed -> rollBack(); printf("%d rolls back\n", me); goto once
+    /* An error was swallowed, or COMMIT was answered with ROLLBACK. */
+    :: !fixed -> rollBack(); reported = 1; printf("%d takes a rollback for a commit\n", me)
+    :: !fixed -> forsake(); printf("%d: COMMIT has no answer\n", me); goto once
+    :: !fixed -> forsake(); reported = 1; printf("%d: nobody awaits the COMMIT\n", me)
+    TIMEOUT
+    HANG
+    CRASH
+    fi
+  }
+#endif
+
+rest:
+  atomic {
+    if
+#ifdef TWO_HANDLERS
+    :: !fixed && !skips -> finishes = 1; printf("%d: the other handler fails\n", me); fail(failed); goto settled
+#endif
+    :: succeed(); goto settled
+    FAIL
+    TIMEOUT
+    HANG
+    CRASH
+    fi
+  }
+
+outlasted:
   atomic {
     keep(failed);
     if
     :: answer == down
     :: else -> replyFailure()
     fi;
-    answered = 1; answer = no
+    answered = 1; answer = no;
+#ifdef USES_ONCE
+    if
+    :: holder == me -> goto commit
+    :: holder != me && (reported || skips) -> goto rest
+    :: holder != me && !reported && !skips -> goto once
+    fi
+#elif !defined(BUG_RELEASE_EARLY)
+    goto rest
+#endif
   }
 #ifdef BUG_RELEASE_EARLY
-  atomic { release() }
+  atomic { release(); goto rest }
 #endif
-  atomic {
-    if
-    :: succeed()
-    :: fail(failed)
-#ifdef LETTERS
-    :: fail(rejected)
-#endif
-    :: giveUp()
-    /* They never settle, and their claim is renewed no more: nothing happens here any more. */
-    :: !inLease[me] -> printf("%d: the handlers hang\n", me); goto idle
-    CRASH
-    fi
-  }
 
 settled:
   atomic {
@@ -400,30 +527,23 @@ settled:
     :: verdict != completed -> goto unprocessed
     :: else
     fi;
-#if defined(LETTERS) && defined(TRANSACTIONAL) && !defined(BUG_REMOVE_BEFORE_COMMIT)
-    if
-    :: me != REDRIVER || letter != nothing -> joined = 1
-    :: me == REDRIVER && letter == nothing -> verdict = failed; goto unprocessed
-    :: faults > 0 -> faults--; verdict = failed; goto unprocessed
-    CRASH
-    fi
-#endif
-#ifdef BUG_REMOVE_BEFORE_COMMIT
+#ifdef BUG_REMOVE_EARLY
     remove()
 #endif
   }
   atomic {
     complete();
     if
-#ifdef TRANSACTIONAL
-    :: answer == no || answer == down -> verdict = failed; goto unclaimed
-#else
     :: answer == no -> verdict = failed; goto unclaimed
+    :: answer == missing -> verdict = failed; goto unprocessed
+#if defined(USES_ONCE) && !defined(BUG_UNANSWERED)
+    /* Nobody has read the row. */
+    :: answer == down -> verdict = failed; goto unclaimed
 #endif
     :: else
     fi;
     if
-    :: !joined && (knows || again) -> answer = no
+    :: knows || again -> answer = no
     :: else -> reply2xx(); goto idle
     fi
   }
@@ -431,17 +551,6 @@ duplicate:
   atomic { remove(); reply2xx(); goto idle }
 
 unprocessed:
-#ifdef TRANSACTIONAL
-  atomic { release() }
-unclaimed:
-  atomic {
-    keep(verdict);
-    if
-    :: answer == down -> answered = 1
-    :: else -> answer = no
-    fi
-  }
-#else
   atomic {
     keep(verdict);
     if
@@ -449,22 +558,18 @@ unclaimed:
     :: else
     fi
   }
-  atomic { release() }
-  if
-  :: false ->
+  atomic { release(); goto ending }
+
 unclaimed:
-    atomic {
-      keep(verdict);
-      if
-      :: answer == down -> answered = 1
-      :: else
-      fi;
-      answer = no
-    }
-  :: else
-  fi;
-#endif
-  goto ending;
+  atomic {
+    keep(verdict);
+    if
+    :: answer == down -> answered = 1
+    :: else
+    fi;
+    answer = no;
+    goto ending
+  }
 
 unworked:
   answered = 1;
@@ -478,17 +583,6 @@ ending:
     fi
   }
   /* Another attempt may have completed the event before it was kept here, and found no letter. */
-#ifdef TRANSACTIONAL
-  atomic {
-    claim();
-    if
-    :: answer == granted
-    :: answer == done -> goto completedMeanwhile
-    :: else -> goto answering
-    fi
-  }
-  atomic { release(); goto answering }
-#else
   atomic {
     read();
     if
@@ -496,7 +590,6 @@ ending:
     :: else -> goto answering
     fi
   }
-#endif
 completedMeanwhile:
   atomic { remove() }
 answering:
@@ -519,11 +612,10 @@ inline lapse() {
   :: owner < NOBODY -> inLease[owner] = 0
   :: else
   fi;
-#ifdef TRANSACTIONAL
-  releaseNow();
-#endif
   printf("the lease lapses\n")
 }
+
+#define ABANDONED (holder == NOBODY && row == open)
 
 init {
   atomic {
@@ -540,15 +632,21 @@ init {
   }
   do
   :: atomic { event == running && !lapsed -> lapse() }
+  :: atomic { lateCall != none -> obeyLate() }
   :: atomic { attempts > 0 -> attempts = 0; printf("the sender gives up\n") }
-  :: atomic { working == 0 && late == 0 && !(event == running && !lapsed) -> break }
+#ifdef USES_ONCE
+  /* The database rolls back the transaction of a process that has crashed, at any later time. */
+  :: atomic { ABANDONED -> row = absent; printf("an abandoned transaction is rolled back\n") }
+  :: atomic { ABANDONED -> commitNow(); printf("an abandoned transaction is committed\n") }
+#endif
+  :: atomic { working == 0 && lateCall == none && !(event == running && !lapsed) && !ABANDONED -> break }
   od;
 #ifdef LETTERS
   atomic { printf("the cause is fixed\n"); fixed = 1; crashes = 0; faults = 0; redrives = 1; working = 1; run Actor(REDRIVER) }
   working == 0;
-  END = (!owed || handled) && letter == nothing;
+  END = (handled || (!owed && event != completed)) && letter == nothing;
 #else
-  END = !owed || handled;
+  END = handled || (!owed && event != completed);
 #endif
   assert(END)
 }
