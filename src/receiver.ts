@@ -2,6 +2,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { DeadLetterStore } from './claims/dead-letter-store.js';
 import { SignatureFingerprint } from './claims/fingerprint.js';
+import { type ForgottenEvent, forgetEvent } from './claims/forget-event.js';
+import type { ForgetResult } from './claims/idempotency-store.js';
 import { type DeadLetters, openDeadLetters, openRedrive } from './dead-letters/dead-letters.js';
 import { Letter, type LetterRules, letterRules } from './dead-letters/letter.js';
 import { ConfigurationError, type EventError, internalError, Rejection } from './errors.js';
@@ -57,6 +59,16 @@ export interface Receiver<
     readonly rawBody: Uint8Array | ArrayBuffer | string;
     readonly headers: HeadersLike;
   }): Promise<Answer>;
+  /**
+   * Forgets that an event was processed, and what its handlers wrote inside `once`: its next delivery or replay runs them again.
+   * An event that is in progress is not forgotten.
+   *
+   * @throws {ConfigurationError} with `store: false`, or a store without `forget()`
+   * @throws {StoreError} when the store is down
+   * @example
+   * const { status } = await hooks.forget({ id: 'e7f1…' }); // 'forgotten', 'in_progress' or 'unknown'
+   */
+  forget(event: ForgottenEvent): Promise<ForgetResult>;
   /** Starts `redrive` now. Without this call, the first delivery starts it. */
   start(): void;
   /** Answers new deliveries with 503. Resolves when all others are answered and every handler has settled or outlasted `maxHandlerTime`. */
@@ -103,6 +115,7 @@ export function receiver<
   hooks.onInvalid = chained(handlers.onInvalid);
   hooks.fetch = (request, _env, context) => pipeline.fetch(request, context);
   hooks.receive = (given) => pipeline.receive(given);
+  hooks.forget = (event) => forgetEvent(c, c.logger ?? defaultLogger(), event);
   hooks.start = () => pipeline.redrive?.start();
   hooks.close = () => pipeline.close();
   return Object.defineProperties(hooks, {

@@ -17,6 +17,7 @@ export {
   deadLetterContract,
 } from './testing/dead-letter-contract.js';
 export { type DeliverableApp, type DeliverOptions, type DeliveryAnswer, deliver } from './testing/deliver.js';
+export { fakeOnce } from './testing/fake-once.js';
 export {
   type SignedDelivery,
   type SigningOptions,
@@ -25,6 +26,7 @@ export {
   signedDelivery,
 } from './testing/sign-delivery.js';
 export {
+  type OnceContract,
   type StoreContractCase,
   type StoreContractOptions,
   storeContract,

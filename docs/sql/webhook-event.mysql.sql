@@ -1,5 +1,5 @@
 CREATE TABLE IF NOT EXISTS `webhook_event` (
-  `key`       VARBINARY(1024) NOT NULL PRIMARY KEY, -- namespace, live or sandbox, id of the event
+  `key`       VARBINARY(1024) NOT NULL PRIMARY KEY, -- namespace, live or sandbox, id of the event, and the handler for writes inside once
   token       VARBINARY(40) NOT NULL,    -- who owns the claim; starts with a hyphen once it is released
   attempt     INT UNSIGNED NOT NULL,
   finished    MEDIUMBLOB NOT NULL,       -- JSON: named handlers that succeeded on an earlier attempt

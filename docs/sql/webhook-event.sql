@@ -1,7 +1,7 @@
 -- Two processes that start at once would both find no table, and one would fail to create it.
 SELECT pg_advisory_xact_lock(hashtextextended('payment-webhooks', 0));
 CREATE TABLE IF NOT EXISTS "webhook_event" (
-  key         text COLLATE "C" PRIMARY KEY, -- namespace, live or sandbox, id of the event
+  key         text COLLATE "C" PRIMARY KEY, -- namespace, live or sandbox, id of the event, and the handler for writes inside once
   token       uuid,                         -- who owns the claim; null once it is released
   attempt     integer NOT NULL,
   finished    text NOT NULL,                -- JSON: named handlers that succeeded on an earlier attempt

@@ -13,8 +13,8 @@ export const pool = new Pool({
   connectionTimeoutMillis: 1_500,
 });
 
-// On one pool: the commit that processes an event also removes its dead letter. Both remember for the same time.
-const store = postgresStore({ pool, transactional: true, retention: '90d' });
+// Both remember for the same time.
+const store = postgresStore({ pool, retention: '90d' });
 const deadLetters = postgresDeadLetters({
   pool,
   encryptionKeys: (process.env.LETTER_KEYS ?? '').split(','),
@@ -38,16 +38,17 @@ export const hooks = receiver({
   events,
   // Keeps an event from before its handlers run, so that even a process killed on the last retry loses nothing.
   journal: true,
-  // Each delivery holds a connection, and some need a second one to keep a letter.
-  maxInFlight: 15,
 });
 
-hooks.on('*', async (event, { transaction }) => {
-  await transaction.query('INSERT INTO booking (event_id, event_name) VALUES ($1, $2)', [
-    event.id,
-    event.event_name,
-  ]);
-});
+hooks.on(
+  '*',
+  async (event, { once }) => {
+    await once((tx) =>
+      tx.query('INSERT INTO booking (event_id, event_name) VALUES ($1, $2)', [event.id, event.event_name]),
+    );
+  },
+  { name: 'book' },
+);
 
 export const app = express();
 app.post('/hooks', hooks);

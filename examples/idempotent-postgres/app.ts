@@ -1,4 +1,4 @@
-// An order and its line in the ledger, written in the transaction that remembers the event: all of it once, or nothing.
+// An order and its line in the ledger, written inside `once`: both exactly once, or neither.
 import express from 'express';
 import { receiver } from 'payment-webhooks';
 import { postgresStore } from 'payment-webhooks/stores/postgres';
@@ -6,12 +6,11 @@ import { Pool } from 'pg';
 
 export const pool = new Pool({
   connectionString: process.env.DATABASE_URL ?? 'postgres://localhost/postgres',
-  // Each delivery in flight holds a connection. One that gets none in time is answered 503: a retry can succeed.
-  max: 20,
+  // A delivery that gets no connection in time is answered 503 or 500: a retry can succeed.
   connectionTimeoutMillis: 1_000,
 });
 
-const store = postgresStore({ pool, transactional: true });
+const store = postgresStore({ pool });
 
 /** Creates what is missing. Run it before the app takes deliveries, from as many processes as you like. */
 export async function migrate(): Promise<void> {
@@ -24,21 +23,26 @@ export async function migrate(): Promise<void> {
   `);
 }
 
-// Below the size of the pool, because reading a commit back can need a second connection.
-const hooks = receiver({ store, maxInFlight: 15 });
+const hooks = receiver({ store });
 
-hooks.on('transaction.paid', async (event, { transaction }) => {
-  const { order_id, amount, currency } = event.payload.transaction;
-  await transaction.query(
-    "INSERT INTO orders (id, status) VALUES ($1, 'paid') ON CONFLICT (id) DO UPDATE SET status = 'paid'",
-    [order_id],
-  );
-  await transaction.query('INSERT INTO ledger (order_id, amount, currency) VALUES ($1, $2, $3)', [
-    order_id,
-    amount,
-    currency,
-  ]);
-});
+hooks.on(
+  'transaction.paid',
+  async (event, { once }) => {
+    const { order_id, amount, currency } = event.payload.transaction;
+    await once(async (tx) => {
+      await tx.query(
+        "INSERT INTO orders (id, status) VALUES ($1, 'paid') ON CONFLICT (id) DO UPDATE SET status = 'paid'",
+        [order_id],
+      );
+      await tx.query('INSERT INTO ledger (order_id, amount, currency) VALUES ($1, $2, $3)', [
+        order_id,
+        amount,
+        currency,
+      ]);
+    });
+  },
+  { name: 'mark-paid' },
+);
 
 export const app = express();
 app.post('/hooks', hooks);

@@ -13,7 +13,7 @@ export const pool = new Pool({
   connectionTimeoutMillis: 1_000,
 });
 
-const store = postgresStore({ pool, transactional: true });
+const store = postgresStore({ pool });
 const deadLetters = postgresDeadLetters({ pool });
 
 /** Creates what is missing. Run it before the app takes deliveries, from as many processes as you like. */
@@ -40,30 +40,43 @@ const events = {
 };
 
 // What cannot be processed yet is tried again by itself, whether or not the service retries.
-export const hooks = receiver({ store, deadLetters, redrive: true, events, maxInFlight: 15 });
+export const hooks = receiver({ store, deadLetters, redrive: true, events });
 
-hooks.on('transaction.paid', async (event, { transaction }) => {
-  const { id, order_id, amount, currency } = event.payload.transaction;
-  // One statement decides and writes. A refunded order stays refunded, and a second payment changes nothing.
-  const { rows } = await transaction.query(
-    `UPDATE shop_order SET payment = $2, status = CASE status WHEN 'pending' THEN 'paid' ELSE status END
-     WHERE id = $1 AND amount = $3 AND currency = $4 AND (payment IS NULL OR payment = $2) RETURNING id`,
-    [order_id, id, amount, currency],
-  );
-  if (rows.length === 1) return;
-  const known = await transaction.query('SELECT 1 FROM shop_order WHERE id = $1', [order_id]);
-  if (known.rows.length === 0) throw new RetryAfterError('2s', 'The order is not committed yet.');
-  throw new NonRetriableError('The payment does not fit its order.');
-});
+hooks.on(
+  'transaction.paid',
+  async (event, { once }) => {
+    const { id, order_id, amount, currency } = event.payload.transaction;
+    await once(async (tx) => {
+      // One statement decides and writes. A refunded order stays refunded, and a second payment changes nothing.
+      const { rows } = await tx.query(
+        `UPDATE shop_order SET payment = $2, status = CASE status WHEN 'pending' THEN 'paid' ELSE status END
+         WHERE id = $1 AND amount = $3 AND currency = $4 AND (payment IS NULL OR payment = $2) RETURNING id`,
+        [order_id, id, amount, currency],
+      );
+      if (rows.length === 1) return;
+      // What is thrown inside rolls back, so the retry runs it again.
+      const known = await tx.query('SELECT 1 FROM shop_order WHERE id = $1', [order_id]);
+      if (known.rows.length === 0) throw new RetryAfterError('2s', 'The order is not committed yet.');
+      throw new NonRetriableError('The payment does not fit its order.');
+    });
+  },
+  { name: 'mark-paid' },
+);
 
-hooks.on('refund.succeeded', async (event, { transaction }) => {
-  const { id, order_id } = event.payload.refund;
-  const { rows } = await transaction.query(
-    "UPDATE shop_order SET status = 'refunded', refund = $2 WHERE id = $1 AND payment IS NOT NULL RETURNING id",
-    [order_id, id],
-  );
-  if (rows.length === 0) throw new RetryAfterError('2s', 'The payment is not booked yet.');
-});
+hooks.on(
+  'refund.succeeded',
+  async (event, { once }) => {
+    const { id, order_id } = event.payload.refund;
+    await once(async (tx) => {
+      const { rows } = await tx.query(
+        "UPDATE shop_order SET status = 'refunded', refund = $2 WHERE id = $1 AND payment IS NOT NULL RETURNING id",
+        [order_id, id],
+      );
+      if (rows.length === 0) throw new RetryAfterError('2s', 'The payment is not booked yet.');
+    });
+  },
+  { name: 'mark-refunded' },
+);
 
 export const app = express();
 app.post('/hooks', hooks);

@@ -1,4 +1,4 @@
-// Puts every event into a queue, in the commit that remembers it. The answer 200 says that Postgres has it.
+// Puts every event into a queue. The answer 200 says that Postgres has it.
 import express from 'express';
 import { receiver } from 'payment-webhooks';
 import { enqueue } from 'payment-webhooks/queues/pg-boss';
@@ -6,10 +6,9 @@ import { postgresStore } from 'payment-webhooks/stores/postgres';
 import { Pool } from 'pg';
 import { boss, DATABASE_URL, QUEUE, startBoss } from './queue.js';
 
-// Each delivery in flight holds a connection. One that gets none in time is answered 503: a retry can succeed.
-export const pool = new Pool({ connectionString: DATABASE_URL, max: 20, connectionTimeoutMillis: 1_000 });
+export const pool = new Pool({ connectionString: DATABASE_URL, connectionTimeoutMillis: 1_000 });
 
-const store = postgresStore({ pool, transactional: true });
+const store = postgresStore({ pool });
 
 export async function prepare(): Promise<void> {
   await store.migrate();
@@ -17,7 +16,7 @@ export async function prepare(): Promise<void> {
 }
 
 // The worker decides about payloads that do not fit, and about events that are not declared.
-const hooks = receiver({ store, maxInFlight: 15, drift: 'handle' });
+const hooks = receiver({ store, drift: 'handle' });
 const add = enqueue(boss, { queue: QUEUE });
 hooks.on('*', add);
 hooks.onUnknown(add);

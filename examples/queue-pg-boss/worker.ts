@@ -5,14 +5,15 @@ import { Pool } from 'pg';
 import { boss, DATABASE_URL, QUEUE, startBoss } from './queue.js';
 
 const pool = new Pool({ connectionString: DATABASE_URL });
-// What a handler writes through `transaction` is committed once for each event, also when a job runs twice.
-const store = postgresStore({ pool, transactional: true });
+// What a handler writes inside `once` is committed once for each event, also when a job runs twice.
+const store = postgresStore({ pool });
 
 const processEvents = processor(
   {
-    'transaction.paid': async (event, { transaction }) => {
+    'transaction.paid': async (event, { once }) => {
       const { id, order_id } = event.payload.transaction;
-      await transaction.query('INSERT INTO queue_ledger (line) VALUES ($1)', [`${order_id} paid by ${id}`]);
+      const line = `${order_id} paid by ${id}`;
+      await once((tx) => tx.query('INSERT INTO queue_ledger (line) VALUES ($1)', [line]));
     },
   },
   { store },

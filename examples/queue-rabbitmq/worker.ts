@@ -12,8 +12,8 @@ const MAX_HELD_MS = 20 * 60_000;
 const CONCURRENCY = 10;
 
 const pool = new Pool({ connectionString: DATABASE_URL, max: 2 * CONCURRENCY });
-// What a handler writes through `transaction` is committed once for each event, also when a job runs twice.
-const store = postgresStore({ pool, transactional: true });
+// What a handler writes inside `once` is committed once for each event, also when a job runs twice.
+const store = postgresStore({ pool });
 await store.migrate();
 // The lock is for processes that start at the same moment: IF NOT EXISTS alone does not keep them apart.
 await pool.query(
@@ -22,9 +22,10 @@ await pool.query(
 
 const work = processor(
   {
-    'transaction.paid': async (event, { transaction }) => {
+    'transaction.paid': async (event, { once }) => {
       const { id, order_id } = event.payload.transaction;
-      await transaction.query('INSERT INTO queue_ledger (line) VALUES ($1)', [`${order_id} paid by ${id}`]);
+      const line = `${order_id} paid by ${id}`;
+      await once((tx) => tx.query('INSERT INTO queue_ledger (line) VALUES ($1)', [line]));
     },
   },
   { store },

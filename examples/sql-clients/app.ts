@@ -1,4 +1,4 @@
-// A line of the ledger for each payment, written through the transaction that remembers the event.
+// A line of the ledger for each payment, written inside `once`: exactly once for each event.
 import express from 'express';
 import { receiver } from 'payment-webhooks';
 import { sqlStore } from 'payment-webhooks/stores/sql';
@@ -12,12 +12,18 @@ export async function migrate(): Promise<void> {
   await pool.query('CREATE TABLE IF NOT EXISTS payment_ledger (payment text NOT NULL, amount text NOT NULL)');
 }
 
-const hooks = receiver({ store, maxInFlight: 15 });
+const hooks = receiver({ store });
 
-hooks.on('transaction.paid', async (event, { transaction }) => {
-  const { id, amount } = event.payload.transaction;
-  await transaction.query('INSERT INTO payment_ledger (payment, amount) VALUES ($1, $2)', [id, amount]);
-});
+hooks.on(
+  'transaction.paid',
+  async (event, { once }) => {
+    const { id, amount } = event.payload.transaction;
+    await once((tx) =>
+      tx.query('INSERT INTO payment_ledger (payment, amount) VALUES ($1, $2)', [id, amount]),
+    );
+  },
+  { name: 'ledger' },
+);
 
 export const app = express();
 app.post('/hooks', hooks);

@@ -16,5 +16,5 @@ export const database = {
     // TypeORM answers UPDATE and DELETE with rows and a count, and everything else with rows.
     return Array.isArray(answer[0]) ? answer[0] : answer;
   },
-  transaction: (work) => dataSource.transaction('READ COMMITTED', work),
+  transaction: (work) => dataSource.transaction(work),
 } satisfies SqlDatabase<EntityManager>;

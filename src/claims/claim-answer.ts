@@ -1,13 +1,13 @@
 // Checks what a store answers to a claim or a lock: it may be the user's own code.
-import type { Claim, Lock } from './idempotency-store.js';
+import type { Claim, ForgetResult, Lock } from './idempotency-store.js';
 import { StoreFailure } from './timed-calls.js';
 
 /** A granted claim, with its values read once. */
 export interface GrantedClaim extends Pick<Claim<object>, 'attempt' | 'finished'> {
   readonly status: 'claimed';
   readonly claim: Claim<object>;
-  readonly context: object | undefined;
-  readonly transactional: boolean | undefined;
+  /** Undefined for a store that adds nothing to handlers. */
+  readonly forHandler: Claim<object>['forHandler'];
 }
 
 export type ClaimAnswer =
@@ -51,13 +51,31 @@ export function readLockAnswer(answer: unknown): Lock | undefined | StoreFailure
   }
 }
 
+export function readForgetResult(answer: unknown): ForgetResult | StoreFailure {
+  try {
+    const { status, handlers, retryAfterMs } = (answer ?? {}) as Partial<Record<string, unknown>>;
+    if (status === 'unknown') return { status };
+    if (status === 'forgotten' && Array.isArray(handlers)) return { status, handlers: handlers.map(String) };
+    if (status === 'in_progress') return { status, retryAfterMs: Number(retryAfterMs) || 1 };
+    return new StoreFailure('Its answer to forget() has an unknown status.');
+  } catch (cause) {
+    return new StoreFailure('Its answer to forget() threw when it was read.', cause);
+  }
+}
+
 function readClaim(claim: Claim<object> | undefined): GrantedClaim | StoreFailure {
-  const { attempt, finished, context, transactional } = claim ?? {};
+  const { attempt, finished, forHandler } = claim ?? {};
   const hasMethods =
     typeof claim?.renew === 'function' &&
     typeof claim.complete === 'function' &&
     typeof claim.release === 'function';
   if (!hasMethods || !Array.isArray(finished) || !Number.isSafeInteger(attempt))
     return new StoreFailure('Its claim lacks attempt, finished, renew(), complete() or release().');
-  return { status: 'claimed', claim, attempt: attempt as number, finished, context, transactional };
+  return {
+    status: 'claimed',
+    claim,
+    attempt: attempt as number,
+    finished,
+    forHandler: forHandler && ((name, beforeCommit) => forHandler.call(claim, name, beforeCommit)),
+  };
 }

@@ -17,7 +17,12 @@ export type {
   Claim,
   ClaimRequest,
   ClaimResult,
+  Completion,
+  ForgetResult,
+  HandlerClaim,
+  HandlerEnd,
   IdempotencyStore,
-  JoinableLetters,
   Lock,
+  Once,
+  WithOnce,
 } from './idempotency-store.js';

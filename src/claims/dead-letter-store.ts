@@ -148,24 +148,16 @@ export interface DeadLetterStore {
     query: DeadLetterQuery,
     most: { readonly names: number },
   ): readonly DeadLetterGroup[] | Promise<readonly DeadLetterGroup[]>;
-  /** @param scope.transaction as for {@link remove}: a read in it needs no other connection. A store may ignore it */
-  read(
-    id: string,
-    scope?: { readonly transaction?: unknown },
-  ): DeadLetterContent | Promise<DeadLetterContent>;
+  read(id: string): DeadLetterContent | Promise<DeadLetterContent>;
   /**
    * Deletes the letters of an event that was processed: the one with the same bytes, and those that waited for a retry
    * (`failed`, `unfinished`) with any. The others stay: with other bytes they may be another event.
    *
-   * @param scope.transaction the transaction of the handlers, if both stores have the same `database`: the letters are
-   *   deleted when it is committed, and stay when it is rolled back
    * @returns how many were deleted
    */
-  remove(event: ProcessedEvent, scope: { readonly transaction?: unknown }): number | Promise<number>;
+  remove(event: ProcessedEvent): number | Promise<number>;
   /** Deletes bytes and headers, and leaves a tombstone; false when the letter is gone. The same event may be kept again. */
   discard(id: string, why: Pick<Discarded, 'by' | 'because'>): boolean | Promise<boolean>;
-  /** What transactions begin on, such as a pool. An idempotency store with the same one can remove letters in its commits. */
-  readonly database?: object | undefined;
   /** Milliseconds for which a letter is kept. */
   readonly retentionMs?: number | undefined;
   /** Whether other processes see these letters. The receiver warns about `'process'` in production. */
@@ -173,9 +165,6 @@ export interface DeadLetterStore {
   /** Frees what the store itself opened. The receiver never calls it: stores can be shared. */
   close?(): Promise<void>;
 }
-
-/** The SQL name of the table of a dead-letter store, in which a claim on the same `database` can look for a letter. */
-export const LETTER_TABLE = Symbol.for('payment-webhooks.letterTable');
 
 /** True for a store that reads every letter to count them: they are counted page by page, because each call has a deadline. */
 export const COUNTS_SLOWLY = Symbol.for('payment-webhooks.countsSlowly');

@@ -8,13 +8,6 @@ export interface ClaimRequest {
   readonly leaseMs: number;
   /** Stands for the delivery's bytes: up to 64 characters, which the store keeps and never interprets. */
   readonly fingerprint: string;
-  /** The dead letters that {@link IdempotencyStore.joins} accepted: `kept` of the claim says whether they have this event. */
-  readonly deadLetters?: JoinableLetters | undefined;
-}
-
-/** The part of a dead-letter store that an idempotency store uses. */
-export interface JoinableLetters {
-  readonly database?: object | undefined;
 }
 
 /**
@@ -28,7 +21,17 @@ export type ClaimResult<Extra extends object = {}> =
   | { readonly status: 'completed'; readonly fingerprint: string };
 
 /**
- * Remembers event ids. Every method except `joins()` may return a value or a promise. `storeContract()` in
+ * - `forgotten`: with the names of the handlers whose writes inside `once` are no longer remembered.
+ * - `in_progress`: nothing has changed; the lease ends after `retryAfterMs`.
+ * - `unknown`: the store does not remember the event.
+ */
+export type ForgetResult =
+  | { readonly status: 'forgotten'; readonly handlers: readonly string[] }
+  | { readonly status: 'in_progress'; readonly retryAfterMs: number }
+  | { readonly status: 'unknown' };
+
+/**
+ * Remembers event ids. Every method may return a value or a promise. `storeContract()` in
  * `payment-webhooks/testing` checks an implementation.
  */
 export interface IdempotencyStore<Extra extends object = {}> {
@@ -42,23 +45,23 @@ export interface IdempotencyStore<Extra extends object = {}> {
   claim(key: string, request: ClaimRequest): ClaimResult<Extra> | Promise<ClaimResult<Extra>>;
   /**
    * Requests a lock that one caller at a time can hold; undefined while another holds it. Without this method, handlers with
-   * `serial` are refused. A lock is neither an event nor a transaction: events are claimed, completed and rolled back while
-   * it is held. Nothing is remembered once it is released.
+   * `serial` are refused. A lock is no event: events are claimed and completed while it is held. Nothing is remembered once
+   * it is released.
    *
    * @throws when the store cannot answer
    */
   lock?(key: string, leaseMs: number): Lock | undefined | Promise<Lock | undefined>;
-  /**
-   * Whether the transaction of a claim can delete letters of this store, so that `complete()` commits the deletion. Called once
-   * for each receiver. Without this method, letters are removed after the commit.
-   */
-  joins?(deadLetters: JoinableLetters): boolean;
   /**
    * The fingerprint with which the event was completed; undefined if it is not completed. Reads the current state and changes
    * nothing. Without this method, a letter that is kept while another delivery completes the event stays until a replay finds
    * the event completed.
    */
   completedWith?(key: string): string | undefined | Promise<string | undefined>;
+  /**
+   * Forgets an event and what its handlers wrote inside `once`, unless it is in progress: its next delivery is processed like a
+   * new one. Without this method `hooks.forget()` is refused.
+   */
+  forget?(key: string): ForgetResult | Promise<ForgetResult>;
   /** Changes nothing, and rejects if a claim would fail now. `health()` calls it, so it must be cheap. */
   ping?(): unknown;
   /** Whether other processes share what this store remembers. The receiver warns about `'process'` in production. */
@@ -79,24 +82,61 @@ export interface Claim<Extra extends object = {}> {
   readonly attempt: number;
   /** Named handlers that succeeded on an earlier attempt. */
   readonly finished: readonly string[];
-  /** Merged into the context of the handlers. */
-  readonly context?: Extra;
-  /** `complete()` commits the handlers' own writes: if it fails, so does the delivery. */
-  readonly transactional?: boolean;
-  /** Whether that transaction still accepts writes. @default true */
-  readonly open?: boolean | undefined;
   /**
-   * Whether the `deadLetters` of the request may have a letter of the event. It is read before and after `complete()`, since
-   * a letter may be kept in between.
-   * @default from the second attempt on, and with `transactional` always
+   * Called for each handler with a name, right before the handler.
+   *
+   * @param beforeCommit called before its writes are committed: what this throws has to roll them back
    */
-  readonly kept?: boolean | undefined;
+  forHandler?(name: string, beforeCommit?: () => void): HandlerClaim<Extra>;
   /** Sets the end of the lease to `leaseMs` milliseconds from now; it may shorten it. */
   renew(leaseMs: number): boolean | Promise<boolean>;
   /** Remembers the event as done. True again when the same owner completes it again. */
-  complete(): boolean | Promise<boolean>;
+  complete(): Completion | Promise<Completion>;
   /** Ends the lease, keeps `attempt`, replaces `finished`: the next delivery may try at once. */
   release(finished: readonly string[]): boolean | Promise<boolean>;
+}
+
+/** False once another caller has claimed the key. Nothing has changed either if writes of handlers, by name, are not committed. */
+export type Completion = boolean | { readonly uncommitted: readonly string[] };
+
+/** What a claim adds to one handler. */
+export interface HandlerClaim<Extra extends object = {}> {
+  /** Merged into its context. */
+  readonly context: Extra;
+  /**
+   * Called when the handler has settled.
+   *
+   * @param onLateCall called if the handler still uses its context for a write
+   */
+  end(onLateCall: () => void): HandlerEnd;
+}
+
+export interface HandlerEnd {
+  /** Why the handler has failed, although it may have resolved: one of its writes failed or was not awaited. */
+  readonly failure?: unknown;
+  /** Whether `complete()` looks for a write of this handler. */
+  readonly wrote: boolean;
+  /** The fingerprint of the bytes whose writes an earlier attempt had committed; undefined if there was none. */
+  readonly skipped?: string | undefined;
+}
+
+/** What `once` is in the context of a handler. */
+export interface Once<Transaction> {
+  /**
+   * Runs `work` in a transaction of its own, unless an earlier attempt at the event has committed it: then `work` does not run,
+   * and this resolves with undefined. What `work` throws rolls its writes back; throw inside, not after it.
+   *
+   * @example await once((tx) => tx.query('UPDATE orders SET paid = true WHERE id = $1', [orderId]));
+   */
+  <Value>(work: (transaction: Transaction) => Value): Promise<Awaited<Value> | undefined>;
+  /** The same, inside a transaction that the handler has begun, and that it commits. */
+  <Value>(transaction: Transaction, work: () => Value): Promise<Awaited<Value> | undefined>;
+}
+
+/** What a store adds to the context of handlers if it is in the database of their writes. */
+export interface WithOnce<Transaction> {
+  /** Writes that are committed once, whatever happens to the delivery. Needs a handler with a name, and one call for each run. */
+  readonly once: Once<Transaction>;
 }
 
 /** A lock until its lease ends. Like a claim, it returns false, and changes nothing, once another caller has the lock. */

@@ -2,8 +2,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ErrorCode } from '../errors.js';
 import type { Logger } from '../logger.js';
-import { type ClaimAnswer, type GrantedClaim, readClaimAnswer, readLockAnswer } from './claim-answer.js';
-import type { IdempotencyStore, JoinableLetters, Lock } from './idempotency-store.js';
+import {
+  type ClaimAnswer,
+  type GrantedClaim,
+  readClaimAnswer,
+  readForgetResult,
+  readLockAnswer,
+} from './claim-answer.js';
+import type { Completion, ForgetResult, IdempotencyStore, Lock } from './idempotency-store.js';
 import { lockOf } from './lock-of-claim.js';
 import { type Answer, StoreFailure, TimedCalls } from './timed-calls.js';
 
@@ -25,15 +31,13 @@ export interface StoreRules {
   readonly lease: number;
   readonly maxHandlerTime: number;
   readonly storeTimeout: number;
-  /** Dead letters that the store removes in its commits. */
-  readonly joined?: JoinableLetters | undefined;
 }
 
 /** No method rejects. */
 export class StoreCalls extends TimedCalls<Claimant> {
   readonly rules: StoreRules;
   readonly #store: IdempotencyStore<object>;
-  #claimed: readonly [key: string, fingerprint: string] | undefined;
+  #key: string | undefined;
 
   constructor(store: IdempotencyStore<object>, claimant: Claimant, rules: StoreRules) {
     super(claimant, rules.storeTimeout);
@@ -42,9 +46,9 @@ export class StoreCalls extends TimedCalls<Claimant> {
   }
 
   claim(key: string, fingerprint: string): Answer<ClaimAnswer> {
-    const { lease: leaseMs, joined: deadLetters } = this.rules;
-    this.#claimed = [key, fingerprint];
-    const call = () => this.#store.claim(key, { leaseMs, fingerprint, deadLetters });
+    const { lease: leaseMs } = this.rules;
+    this.#key = key;
+    const call = () => this.#store.claim(key, { leaseMs, fingerprint });
     return this.#request('claim', call, readClaimAnswer, (answer) => {
       if (answer.status !== 'claimed') return false;
       void this.call(() => answer.claim.release(answer.finished));
@@ -91,6 +95,10 @@ export class StoreCalls extends TimedCalls<Claimant> {
     return this.checkedCall(UNANSWERED, call, check, giveBack);
   }
 
+  forget(key: string): Answer<ForgetResult> {
+    return this.checkedCall('the event was not forgotten', () => this.#store.forget?.(key), readForgetResult);
+  }
+
   async unlock(lock: Lock): Promise<void> {
     await this.checkedCall('lock not released, so its lease will lapse', () => lock.release());
   }
@@ -101,28 +109,24 @@ export class StoreCalls extends TimedCalls<Claimant> {
   }
 
   /**
-   * True once the event is remembered, false if the claim is lost. In lease mode it is tried up to three times before the
-   * lease ends. A commit is tried once, since its outcome does not change.
+   * Tried up to three times before the lease ends, unless it is answered.
    *
    * @param onLate called if the store reports success after the deadline
    */
   async complete(
-    { claim, transactional }: GrantedClaim,
+    { claim }: GrantedClaim,
     lease: { readonly expired: boolean },
     onLate?: () => unknown,
-  ): Promise<boolean | StoreFailure> {
-    const { storeTimeout } = this.rules;
-    const timeout = transactional ? storeTimeout : Math.min(storeTimeout, COMPLETE_MS);
+  ): Promise<Completion | StoreFailure> {
     const late = (answer: unknown) => answer === true && onLate?.();
-    const tryOnce = () => this.call(() => claim.complete(), late, timeout);
-    const most = transactional ? 1 : TRIES;
-    let answer = checkBoolean('complete', await tryOnce());
-    for (let tried = 1; answer instanceof StoreFailure && tried < most && !lease.expired; tried += 1) {
+    const tryOnce = () =>
+      this.call(() => claim.complete(), late, Math.min(this.rules.storeTimeout, COMPLETE_MS));
+    let answer = checkCompletion(await tryOnce());
+    for (let tried = 1; answer instanceof StoreFailure && tried < TRIES && !lease.expired; tried += 1) {
       await pause(Math.max(this.calledAt + EVERY_MS - performance.now(), 0));
-      answer = checkBoolean('complete', await tryOnce());
+      answer = checkCompletion(await tryOnce());
     }
-    if (answer instanceof StoreFailure)
-      this.logFailure(transactional ? UNANSWERED : 'processed, but not remembered', answer);
+    if (answer instanceof StoreFailure) this.logFailure('processed, but not remembered', answer);
     return answer;
   }
 
@@ -136,27 +140,31 @@ export class StoreCalls extends TimedCalls<Claimant> {
   }
 
   /**
-   * Whether another delivery has completed the event. A transactional store is asked with one more claim, which waits for a
-   * commit that is about to happen, and is then rolled back. In lease mode a claim could take the event from an owner whose
-   * lease has lapsed, so the store is only read.
+   * Whether another delivery has completed the event. Only read: a claim could take the event from an owner whose lease has
+   * lapsed.
    *
    * @returns the fingerprint with which the event is completed, if it is
    */
-  async completedWith({ transactional }: GrantedClaim): Promise<string | undefined> {
-    if (!this.#claimed) return undefined;
-    const [key, fingerprint] = this.#claimed;
-    if (!transactional) {
-      const completed = await this.checkedCall(UNANSWERED, () => this.#store.completedWith?.(key));
-      return typeof completed === 'string' ? completed : undefined;
-    }
-    const answer = await this.claim(key, fingerprint);
-    if (answer instanceof StoreFailure) return undefined;
-    if (answer.status === 'claimed') await this.release(answer, answer.finished);
-    return answer.status === 'completed' ? answer.fingerprint : undefined;
+  async completedWith(): Promise<string | undefined> {
+    const key = this.#key;
+    if (key === undefined) return undefined;
+    const completed = await this.checkedCall(UNANSWERED, () => this.#store.completedWith?.(key));
+    return typeof completed === 'string' ? completed : undefined;
   }
 }
 
 function checkBoolean(verb: 'renew' | 'complete', answer: unknown): boolean | StoreFailure {
   if (typeof answer === 'boolean' || answer instanceof StoreFailure) return answer;
   return new StoreFailure(`Its answer to ${verb}() is neither true nor false.`);
+}
+
+/** A getter of the answer may throw. */
+function checkCompletion(answer: unknown): Completion | StoreFailure {
+  try {
+    const { uncommitted } = (answer ?? {}) as { readonly uncommitted?: unknown };
+    if (Array.isArray(uncommitted)) return { uncommitted: uncommitted.map(String) };
+    return checkBoolean('complete', answer);
+  } catch (cause) {
+    return new StoreFailure('Its answer to complete() threw when it was read.', cause);
+  }
 }

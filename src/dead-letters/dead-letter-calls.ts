@@ -49,12 +49,10 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
     return this.checkedCall('the dead letter was not changed', call, booleanOf('update'));
   }
 
-  remove(event: ProcessedEvent, transaction?: unknown): Answer<number> {
+  remove(event: ProcessedEvent): Answer<number> {
     return this.checkedCall(
-      transaction === undefined
-        ? 'the event is processed, and its dead letter was not removed: a replay will remove it'
-        : 'the dead letter was not removed, so nothing is committed',
-      () => this.store.remove(event, transaction === undefined ? {} : { transaction }),
+      'the event is processed, and its dead letter was not removed: a replay will remove it',
+      () => this.store.remove(event),
       countOf('remove'),
     );
   }
@@ -127,9 +125,8 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
     return groups.list();
   }
 
-  read(id: string, transaction?: unknown): Answer<DeadLetterContent> {
-    const call = () => this.store.read(id, transaction === undefined ? {} : { transaction });
-    return this.checkedCall('the dead letter was not read', call, readContent);
+  read(id: string): Answer<DeadLetterContent> {
+    return this.checkedCall('the dead letter was not read', () => this.store.read(id), readContent);
   }
 }
 

@@ -10,7 +10,7 @@ import type {
   ProcessedEvent,
 } from '../claims/dead-letter-store.js';
 import { digestOf } from '../claims/fingerprint.js';
-import { type Claim, keyOf } from '../claims/idempotency-store.js';
+import { keyOf } from '../claims/idempotency-store.js';
 import { StoreFailure } from '../claims/timed-calls.js';
 import { newToken } from '../claims/token.js';
 import type { Delivery } from '../handlers/delivery.js';
@@ -22,7 +22,7 @@ import { retryNote } from './due.js';
 
 /** The same for every letter of a receiver. */
 export interface LetterRules
-  extends Pick<Configuration, 'joined' | 'journal' | 'keepHeaders' | 'namespace' | 'storeTimeout'> {
+  extends Pick<Configuration, 'journal' | 'keepHeaders' | 'namespace' | 'storeTimeout'> {
   readonly store: DeadLetterStore;
 }
 
@@ -40,10 +40,6 @@ export class Letter implements DeliveryLetter {
   readonly #replayed: DeadLetter | undefined;
   #id: string | undefined;
   #event: ProcessedEvent | undefined;
-  /** The transaction was asked to remove the letter. */
-  #removesInCommit = false;
-  /** The transaction removed a letter, or may have. */
-  #removedInCommit = false;
   /** This delivery processed the event, so a letter that the store writes late is removed again. */
   #isProcessed = false;
 
@@ -64,8 +60,7 @@ export class Letter implements DeliveryLetter {
   async prepare(claim: GrantedClaim): Promise<StoreFailure | undefined> {
     if (!this.#replayed)
       return this.#rules.journal ? this.keep({ reason: 'unfinished', attempt: claim.attempt }) : undefined;
-    // In the transaction, if possible: it already has a connection.
-    const content = await this.#calls.read(this.#replayed.id, this.#transactionOf(claim));
+    const content = await this.#calls.read(this.#replayed.id);
     if (content instanceof StoreFailure) return content;
     this.gone = content.status !== 'found';
     if (this.gone) this.reason = undefined;
@@ -81,9 +76,8 @@ export class Letter implements DeliveryLetter {
     // The letter still exists, unchanged.
     if (changed instanceof StoreFailure) return undefined;
     this.reason = changed ? reason : undefined;
-    // A replayed letter that others removed is gone. If this attempt removed it, because a handler ended the transaction
-    // and so committed the removal, the event is kept again, like that of a delivery.
-    this.gone = !changed && this.#replayed !== undefined && !this.#removedInCommit;
+    // A replayed letter that others removed is gone.
+    this.gone = !changed && this.#replayed !== undefined;
     return changed || this.gone ? undefined : this.#keepNew(change, attempts ?? attempt);
   }
 
@@ -120,26 +114,10 @@ export class Letter implements DeliveryLetter {
     return undefined;
   }
 
-  async removeInCommit(claim: GrantedClaim): Promise<StoreFailure | undefined> {
-    const transaction = this.#mayExist(claim) ? this.#transactionOf(claim) : undefined;
-    if (transaction === undefined) return undefined;
-    this.#removesInCommit = true;
-    const removed = await this.#calls.remove(this.#processed(), transaction);
-    this.#removedInCommit = removed !== 0;
-    if (removed instanceof StoreFailure) return removed;
-    const isGone = removed === 0 && this.#replayed !== undefined;
-    return isGone ? new StoreFailure('Its letter is gone, so nothing was committed.') : undefined;
-  }
-
-  async removeAfter(claim: GrantedClaim): Promise<void> {
+  async removeAfter({ attempt }: GrantedClaim): Promise<void> {
     this.#isProcessed = true;
-    if (!this.#removesInCommit) {
-      if (this.#mayExist(claim)) await this.#removeNow();
-      return;
-    }
-    this.reason = undefined;
-    // After the commit the claim may know of a letter that was kept while the event was being processed.
-    if (claimProperty(claim.claim, 'kept') !== false) await this.#removeNow();
+    // Only an earlier attempt can have left a letter of which this delivery does not know.
+    if (this.reason !== undefined || attempt > 1) await this.#removeNow();
   }
 
   /** Removes a letter that waited for a retry, and any other only if its bytes are those that were processed. */
@@ -154,17 +132,6 @@ export class Letter implements DeliveryLetter {
     if (!(removed instanceof StoreFailure)) this.reason = undefined;
   }
 
-  /** Without `kept`, a transactional claim says nothing: a rollback resets the number of its attempt. */
-  #mayExist(granted: GrantedClaim): boolean {
-    if (this.reason !== undefined) return true;
-    return claimProperty(granted.claim, 'kept') ?? (granted.transactional === true || granted.attempt > 1);
-  }
-
-  #transactionOf({ claim, context, transactional }: GrantedClaim): unknown {
-    if (!this.#rules.joined || !transactional || claimProperty(claim, 'open') === false) return undefined;
-    return (context as { transaction?: unknown } | undefined)?.transaction;
-  }
-
   /** Computed when first needed: a digest of the body takes time. */
   #processed(): ProcessedEvent {
     const { event, rawBody } = this.#delivery;
@@ -173,14 +140,5 @@ export class Letter implements DeliveryLetter {
     const kept = id === undefined ? event : { id, event_name, sandbox };
     this.#event ??= { key: keyOf(this.#rules.namespace, kept), fingerprint: digestOf(rawBody) };
     return this.#event;
-  }
-}
-
-/** A getter of a claim may throw. */
-function claimProperty<Name extends 'kept' | 'open'>(claim: Claim<object>, name: Name): Claim<object>[Name] {
-  try {
-    return claim[name];
-  } catch {
-    return undefined;
   }
 }

@@ -111,10 +111,7 @@ export class Redrive {
     return !(read instanceof StoreFailure) && read.status === 'found' ? read.letter : undefined;
   }
 
-  /**
-   * One process at a time, until the letter records the try: a claim in a transaction ends before that, and the next process
-   * would try the letter again at once.
-   */
+  /** One process at a time, until the letter records the try: the next process would try it again at once. */
   async #retry(letter: DeadLetter, replayer: LetterReplayer): Promise<ReplayedLetter> {
     const locks = claimCalls(this.#c, this.#calls);
     const key = `${this.#c.namespace}:redrive:${digestOf(Buffer.from(letter.id))}`;

@@ -11,7 +11,6 @@ import {
   type DeadLetterQuery,
   type DeadLetterStore,
   type Discarded,
-  LETTER_TABLE,
   type NewDeadLetter,
   type ProcessedEvent,
 } from '../claims/dead-letter-store.js';
@@ -66,14 +65,11 @@ export interface RowPage {
 /** The table of rows. No call finds an expired letter, and only a query for tombstones finds tombstones. */
 export interface LetterRows {
   readonly retentionMs: number;
-  /** A claim on the same object can look for letters in this table, and remove them in its transaction. */
-  readonly database?: object | undefined;
-  readonly table?: string | undefined;
   /** @returns the id of the kept letter */
   keep(row: NewRow): Promise<string>;
   /** Nothing changes if the letter is gone. */
   replaceBody(id: string, body: Buffer): Promise<unknown>;
-  find(id: string, transaction?: unknown): Promise<FullRow | 'unreadable' | undefined>;
+  find(id: string): Promise<FullRow | 'unreadable' | undefined>;
   update(id: string, change: RowChange): Promise<boolean>;
   /** Rows that include all that match. There may be more after the place `next`. */
   list(
@@ -83,7 +79,7 @@ export interface LetterRows {
   /** Without this or `countGroups`, all rows are listed to count them. */
   count?(query: DeadLetterQuery): Promise<number>;
   countGroups?(query: DeadLetterQuery, names: number): Promise<readonly DeadLetterGroup[]>;
-  remove(event: ProcessedEvent, transaction: unknown): Promise<number>;
+  remove(event: ProcessedEvent): Promise<number>;
   discard(id: string, why: Pick<Discarded, 'by' | 'because'>): Promise<boolean>;
   /** Deletes a batch. @returns how many rows, and whether there may be more */
   prune(): Promise<{ readonly pruned: number; readonly more: boolean }>;
@@ -98,8 +94,6 @@ const MAX_BATCHES = 5;
 export class StoredLetters implements DeadLetterStore {
   readonly scope = 'shared';
   readonly retentionMs: number;
-  readonly database: object | undefined;
-  readonly [LETTER_TABLE]: string | undefined;
   readonly [COUNTS_SLOWLY]: boolean;
   readonly #rows: LetterRows;
   readonly #seal: LetterSeal;
@@ -109,8 +103,6 @@ export class StoredLetters implements DeadLetterStore {
     this.#seal = new LetterSeal(sealWith(encryptionKeys));
     this.#rows = rows;
     this.retentionMs = rows.retentionMs;
-    this.database = rows.database;
-    this[LETTER_TABLE] = rows.table;
     this[COUNTS_SLOWLY] = rows.count === undefined;
   }
 
@@ -159,11 +151,8 @@ export class StoredLetters implements DeadLetterStore {
     return groups.list();
   }
 
-  async read(
-    id: string,
-    { transaction }: { readonly transaction?: unknown } = {},
-  ): Promise<DeadLetterContent> {
-    const row = await this.#rows.find(id, transaction);
+  async read(id: string): Promise<DeadLetterContent> {
+    const row = await this.#rows.find(id);
     if (!row) return { status: 'gone' };
     if (row === 'unreadable') return { status: 'unreadable' };
     const { head, body, issues } = row;
@@ -173,8 +162,8 @@ export class StoredLetters implements DeadLetterStore {
     return { status: 'found', letter: letterOf(row, opened), rawBody, headers, keyIndex, signaturePrefix };
   }
 
-  remove(event: ProcessedEvent, { transaction }: { readonly transaction?: unknown }): Promise<number> {
-    return this.#rows.remove(event, transaction);
+  remove(event: ProcessedEvent): Promise<number> {
+    return this.#rows.remove(event);
   }
 
   discard(id: string, { by, because }: Pick<Discarded, 'by' | 'because'>): Promise<boolean> {

@@ -1,7 +1,7 @@
 // The context that a handler is given with its event.
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Claim } from '../claims/idempotency-store.js';
-import type { Issue } from '../errors.js';
+import { ConfigurationError, type Issue } from '../errors.js';
 import type { EventNames } from '../events/envelope.js';
 import type { Logger } from '../logger.js';
 import type { Delivery } from './delivery.js';
@@ -9,7 +9,7 @@ import type { HandlerContext } from './handler.js';
 
 /** The part of a claim that handlers see. */
 export interface Attempt extends Pick<Claim<object>, 'attempt' | 'finished'> {
-  readonly context?: object | undefined;
+  readonly forHandler: Claim<object>['forHandler'];
 }
 
 // Registered, because a queue may be loaded by the other module system than the receiver.
@@ -21,6 +21,8 @@ interface ContextSource {
   readonly signal: AbortSignal;
   readonly log: Logger;
   readonly rawBody: Buffer;
+  /** Called for a `once` that does not exist. @returns the error to throw */
+  refuseOnce(): ConfigurationError;
 }
 
 /** The id, name and mode that were signed; undefined if the receiver did not make the context. */
@@ -58,9 +60,10 @@ export class DeliveryContext implements HandlerContext {
   /** Only set if the event does not fit. */
   declare readonly issues?: readonly Issue[] | undefined;
 
-  constructor(run: ContextSource, delivery: Delivery, { attempt, context }: Attempt) {
+  /** @param added by the store */
+  constructor(run: ContextSource, delivery: Delivery, attempt: number, added: object | undefined) {
     // First, because a store may add to the context, and must not replace any of it.
-    if (context) Object.assign(this, context);
+    if (added) Object.defineProperties(this, Object.getOwnPropertyDescriptors(added));
     this[RUN] = run;
     // Only bytes that may be kept are copied, which takes a getter.
     if (delivery.letter) Object.defineProperty(this, 'rawBody', RAW_BODY);
@@ -69,8 +72,29 @@ export class DeliveryContext implements HandlerContext {
     this.attempt = attempt;
     this.keyIndex = delivery.keyIndex ?? 0;
     const { issues } = delivery;
-    if (issues || (context && 'issues' in this)) this.issues = issues;
+    if (issues || (added && 'issues' in this)) this.issues = issues;
     Object.defineProperty(this, 'signal', SIGNAL);
     Object.defineProperty(this, 'log', LOG);
   }
+
+  /** For stores that add no `once`, and for handlers without a name. A getter, because handlers take it out of the context. */
+  get once(): () => never {
+    const run = this[RUN];
+    return () => {
+      throw run.refuseOnce();
+    };
+  }
+
+  /** @throws {ConfigurationError} */
+  get transaction(): never {
+    throw new ConfigurationError(NO_TRANSACTION);
+  }
 }
+
+export const NO_ONCE =
+  'once() needs a store in the database of its writes: postgresStore() or sqlStore(). In unit tests use fakeOnce() of payment-webhooks/testing.';
+const NO_TRANSACTION =
+  'context.transaction does not exist. Use once: await once(async (tx) => { … }) commits your writes exactly once.';
+
+export const ONCE_UNNAMED =
+  "once() needs a handler with a name, by which its writes are remembered: hooks.on(pattern, handler, { name: 'mark-paid' }).";

@@ -1,11 +1,12 @@
 // One run of the handlers of an event: starts their calls and tracks their results.
 import { withDeadline } from '../claims/deadline.js';
-import { WebhookError } from '../errors.js';
+import type { HandlerClaim } from '../claims/idempotency-store.js';
+import { ConfigurationError, WebhookError } from '../errors.js';
 import type { EventNames } from '../events/envelope.js';
 import { handlerErrorFields, type Logger, type LogLevel, writeLog } from '../logger.js';
 import { type HandlerReport, type Observer, observed } from '../observer.js';
 import type { Delivery } from './delivery.js';
-import { type Attempt, DeliveryContext } from './handler-context.js';
+import { type Attempt, DeliveryContext, NO_ONCE, ONCE_UNNAMED } from './handler-context.js';
 import type { MatchedHandlers, Registration } from './handlers.js';
 import type { SerialValues } from './serial-locks.js';
 import { type Objection, objectionOf } from './verdict.js';
@@ -24,6 +25,12 @@ const MAY_HAVE_GIVEN_UP =
   'a handler took its signal and returned after it had aborted, so it counts as failed: it may have given up';
 
 const NOT_STARTED = 'the claim was lost before a handler had its turn, so the handler was not run';
+
+const LATE_ONCE =
+  'once() was called after its handler had ended: the event was answered without these writes. Await every transaction in the handler';
+
+const UNCOMMITTED =
+  'The writes of once() are not committed, although the handler resolved. Await the transaction around once(), and let its errors reach the handler.';
 
 /** How each objection is logged. A wait is not an alert: the event will be delivered again. */
 const OBJECTIONS = {
@@ -73,6 +80,18 @@ export class HandlerRun {
     return this.calls.filter(({ status }) => status === 'running').map(({ name }) => name);
   }
 
+  /** Whether completing the event must find writes of `once` that this attempt relies on. */
+  get wrote(): boolean {
+    return this.calls.some(({ wrote }) => wrote);
+  }
+
+  /** Handlers whose writes of `once` are not committed have failed. @param names the keys of their writes */
+  failUncommitted(names: readonly string[]): void {
+    for (const call of this.calls) if (names.includes(call.handler.onceKey ?? '')) call.failUncommitted();
+    // A store of a user's own may name none of them.
+    if (this.failures.length === 0) this.failures.push(new ConfigurationError(UNCOMMITTED));
+  }
+
   /** Whether all handlers settle within this many milliseconds. */
   settlesWithin(ms: number): Promise<boolean> {
     return withDeadline(
@@ -88,10 +107,18 @@ export class HandlerCall implements HandlerReport {
   readonly name: string;
   status: HandlerReport['status'] = 'running';
   durationMs = 0;
+  wrote = false;
   readonly handler: Registration;
   readonly #subject: unknown;
   readonly #run: HandlerRun;
   #tookSignal = false;
+  /** It has called `once` where there is none. */
+  #refusal: ConfigurationError | undefined;
+  /**
+   * Its writes of `once` may not be committed, or are those of other bytes. A next attempt that took it for finished would
+   * lose the writes, or the conflict. It runs once more instead, and `once` skips what is committed.
+   */
+  #isUnproven = false;
 
   constructor(handler: Registration, subject: unknown, run: HandlerRun) {
     this.name = handler.name;
@@ -117,6 +144,10 @@ export class HandlerCall implements HandlerReport {
     return this.#run.input.delivery.bytesForHandlers;
   }
 
+  get #mayHaveGivenUp(): boolean {
+    return this.#tookSignal && this.#run.input.delivery.aborted;
+  }
+
   /** Never rejects. */
   async run(): Promise<void> {
     const { attempt, delivery, lease, serialValues } = this.#run.input;
@@ -133,6 +164,7 @@ export class HandlerCall implements HandlerReport {
     const startedAt = performance.now();
     try {
       await this.#callHandler();
+      if (this.#refusal) throw this.#refusal;
     } catch (error) {
       const [level, message] = OBJECTIONS[objectionOf(error)];
       this.#fail(error, handlerErrorFields(error, delivery.simulated), level, message);
@@ -141,18 +173,61 @@ export class HandlerCall implements HandlerReport {
       this.durationMs = performance.now() - startedAt;
     }
     // The handler could see the abort and returned after it, so it may have given up: it must run again.
-    if (this.#tookSignal && delivery.aborted) {
+    if (this.#mayHaveGivenUp) {
       this.#fail(new WebhookError('HANDLER_TIMEOUT'), {}, 'error', MAY_HAVE_GIVEN_UP);
       return;
     }
-    if (completionKey !== undefined) this.#run.finished = [...this.#run.finished, completionKey];
+    if (completionKey !== undefined && !this.#isUnproven)
+      this.#run.finished = [...this.#run.finished, completionKey];
     this.status = 'fulfilled';
+  }
+
+  /** Remembered, because the handler has failed even if it catches the error. */
+  refuseOnce(): ConfigurationError {
+    const { attempt } = this.#run.input;
+    this.#refusal ??= new ConfigurationError(attempt.forHandler ? ONCE_UNNAMED : NO_ONCE);
+    return this.#refusal;
+  }
+
+  failUncommitted(): void {
+    const { completionKey } = this.handler;
+    this.#run.finished = this.#run.finished.filter((key) => key !== completionKey);
+    const error = new ConfigurationError(UNCOMMITTED);
+    this.#fail(error, handlerErrorFields(error), 'error', OBJECTIONS.failed[1]);
   }
 
   /** @throws what the handler throws, now or by a promise */
   #callHandler(): unknown {
+    const { forHandler } = this.#run.input.attempt;
+    const { onceKey } = this.handler;
+    if (!forHandler || onceKey === undefined) return this.#callWith(undefined);
+    const beforeCommit = () => {
+      if (this.#mayHaveGivenUp) throw new WebhookError('HANDLER_TIMEOUT');
+    };
+    return this.#callUnder(forHandler(onceKey, beforeCommit));
+  }
+
+  /** @throws also if a write of the handler failed, although the handler caught its error */
+  async #callUnder(claim: HandlerClaim<object>): Promise<void> {
+    const { delivery } = this.#run.input;
+    const onLateCall = () => writeLog(this.log, 'error', { handler: this.name }, LATE_ONCE);
+    try {
+      await this.#callWith(claim.context);
+    } catch (error) {
+      claim.end(onLateCall);
+      throw error;
+    }
+    const { failure, wrote, skipped } = claim.end(onLateCall);
+    if (failure !== undefined) throw failure;
+    this.wrote = wrote;
+    const conflicts = skipped !== undefined && !delivery.fingerprint.matches(skipped);
+    if (conflicts) delivery.conflict = true;
+    this.#isUnproven = conflicts || (wrote && skipped === undefined);
+  }
+
+  #callWith(added: object | undefined): unknown {
     const { attempt, delivery, observer } = this.#run.input;
-    const context = new DeliveryContext(this, delivery, attempt);
+    const context = new DeliveryContext(this, delivery, attempt.attempt, added);
     const call = () => this.handler.run(this.#subject as never, context as never);
     const wrap = observer?.handler?.bind(observer);
     if (!wrap || !delivery.event) return call();

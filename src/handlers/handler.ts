@@ -4,7 +4,7 @@ import type { EventError, Issue } from '../errors.js';
 import type { EventName, EventOf, EventSchemas } from '../events/event.js';
 import type { Logger } from '../logger.js';
 
-/** What a handler gets with the event. A store may add to it (`transaction`). */
+/** What a handler gets with the event. A store may add to it (`once`). */
 export interface HandlerContext {
   /**
    * Aborts when the delivery is answered 503 because of `timeout`, or when its claim is lost. A handler that has read this
@@ -56,7 +56,10 @@ interface HandlerOf<Event, Extra extends object> {
 export type InvalidHandler<Extra extends object = {}> = Handler<EventError, Extra>;
 
 export interface HandlerOptions<Subject = unknown> {
-  /** A named handler that has succeeded does not run again when the same event is retried. */
+  /**
+   * A named handler that has succeeded does not run again when the same event is retried. If it has written inside `once`, it
+   * may run one more time, and `once` then skips its writes.
+   */
   readonly name?: string;
   /**
    * Handlers for which this returns the same text never run at the same time, in any process that shares the store. A

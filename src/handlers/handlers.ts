@@ -11,6 +11,11 @@ export interface Registration {
   readonly name: string;
   /** The key under which its success is remembered across attempts; undefined for a handler without a given name. */
   readonly completionKey: string | undefined;
+  /**
+   * The key under which its writes inside `once` are remembered; undefined if nothing names it. That it is the only handler of
+   * an event does not: with a second one its key would change.
+   */
+  readonly onceKey: string | undefined;
   readonly run: (subject: never, context: never) => unknown;
   /** Handlers with the same value never run at the same time. */
   readonly serial: ((subject: never) => unknown) | undefined;
@@ -78,6 +83,12 @@ export class Handlers {
     this.#sealed = true;
   }
 
+  /** A handler of an object: its pattern is its own, so `once` knows it by that. */
+  onPattern(pattern: string, handler: unknown): void {
+    const registration = this.#register({ call: `on(${show(pattern)})`, pattern }, handler);
+    add({ ...registration, onceKey: pattern }, this.#matchingLists(pattern));
+  }
+
   on(pattern: string, handler: unknown, options?: HandlerOptions): void {
     const registration = this.#register({ call: `on(${show(pattern)})`, pattern }, handler, options);
     add(registration, this.#matchingLists(pattern));
@@ -137,7 +148,7 @@ export class Handlers {
       );
     const run = handler as Registration['run'];
     const completionKey = name === undefined ? undefined : `${kind ?? ''}${name}`;
-    return { name: name ?? (handler.name || pattern), completionKey, run, serial };
+    return { name: name ?? (handler.name || pattern), completionKey, onceKey: completionKey, run, serial };
   }
 }
 
@@ -170,10 +181,10 @@ function checkOptions(call: string, options: HandlerOptions = {}): HandlerOption
 
 /** Adds it to all of the lists, or to none. */
 function add(registration: Registration, lists: readonly Registration[][]): void {
-  const { name, completionKey } = registration;
-  if (completionKey !== undefined && lists.flat().some((other) => other.completionKey === completionKey)) {
+  const { onceKey } = registration;
+  if (onceKey !== undefined && lists.flat().some((other) => other.onceKey === onceKey)) {
     throw new ConfigurationError(
-      `Two handlers of one event are named "${name}": on a retry the receiver could not tell which of them had succeeded. Give each its own name.`,
+      `Two handlers of one event are named "${onceKey.split(' ').at(-1)}": on a retry the receiver could not tell which of them had succeeded. Give each its own name.`,
     );
   }
   for (const list of lists) list.push(registration);

@@ -146,8 +146,6 @@ export interface Configuration
   readonly store: IdempotencyStore<object> | undefined;
   /** Never without a store. */
   readonly deadLetters: DeadLetterStore | undefined;
-  /** The dead letters, if the store removes them in its commits. */
-  readonly joined?: DeadLetterStore | undefined;
   /** In lower case. */
   readonly keepHeaders: readonly string[];
   /** Never 0: without a timeout a delivery ends with the claim that protects it. */
@@ -164,12 +162,10 @@ export function resolveOptions<Events extends EventSchemas, Extra extends object
   refuseOtherThanOptions(options);
   const { privateKey: _, ...given } = RECEIVER_OPTIONS.read(options);
   const store = given.store === false ? undefined : (given.store ?? defaultStore());
-  const { deadLetters } = given;
   const handlers = new Handlers(given.events.keys(), store);
-  for (const [pattern, handler] of Object.entries(given.handlers)) handlers.on(pattern, handler);
+  for (const [pattern, handler] of Object.entries(given.handlers)) handlers.onPattern(pattern, handler);
   const configuration = {
     ...given,
-    joined: deadLetters && store?.joins?.(deadLetters) === true ? deadLetters : undefined,
     keys: resolveKeys(options.privateKey, 'privateKey' in options),
     handlers,
     store,

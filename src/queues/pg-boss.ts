@@ -1,6 +1,6 @@
 // The door to pg-boss: the receiver queues deliveries in Postgres, workers run the handlers.
 export type { Enqueue } from './enqueue.js';
-export type { Boss, BossJobState, ExecuteSql } from './pg-boss/boss.js';
+export type { Boss, BossJobState } from './pg-boss/boss.js';
 export type { EnqueueOptions, JobOptionsOf } from './pg-boss/enqueue.js';
 export { enqueue } from './pg-boss/enqueue.js';
 export { jobIdOf } from './pg-boss/job-id.js';

@@ -57,7 +57,7 @@ export function configureJobs(
   const patterns = Object.entries(check.byName('handlers', byPattern, 'functions by pattern'));
   if (patterns.length === 0)
     throw new ConfigurationError('processor() has no handlers. Give at least one, by pattern.');
-  for (const [pattern, handler] of patterns) handlers.on(pattern, handler);
+  for (const [pattern, handler] of patterns) handlers.onPattern(pattern, handler);
   const timeout = given.timeout || MAX_TIMER_MS;
   const c = {
     ...given,

@@ -42,8 +42,6 @@ interface ClaimedWork extends Pick<DecodedDelivery, 'delivery' | 'letter' | 'que
   readonly timeout: number;
   /** Set if no handler can run: the event is kept under its claim. */
   readonly unhandled?: Ending | undefined;
-  /** Second pass for an event that its handlers refused: the first was rolled back, and this one only completes the claim. */
-  readonly refused?: boolean | undefined;
 }
 
 /** The claim that this delivery holds, and what it takes to end it. */
@@ -130,7 +128,6 @@ async function runClaimed(work: ClaimedWork, c: Rules, answerEarly: AnswerEarly)
   delivery.attempt = claim.attempt;
   const lease = new Lease(store, claim.claim);
   const held: HeldClaim = { claim, lease, store, letter };
-  if (work.refused) return completeRefused(held);
   if (unhandled) return keepAndRelease(held, unhandled);
   const refusal = letter && (await prepare(letter, held));
   if (refusal) return refusal;
@@ -147,27 +144,32 @@ async function runClaimed(work: ClaimedWork, c: Rules, answerEarly: AnswerEarly)
     // After an unexpected error the claim is left to lapse: handlers may have succeeded.
     lease.stop();
   }
-  if (lease.lost || run.failures.length > 0) {
-    const ending = lease.lost
-      ? failed(new Rejection('CLAIM_LOST'))
-      : endingOf(run, work, claim.transactional);
-    if (ending.result !== 'ignored') return keepAndRelease(held, ending, run.finished);
-    if (!claim.transactional) return completeRefused(held);
-    // The rollback undoes the claim too, so the event is claimed again, only to complete it.
-    await store.release(claim, claim.finished);
-    return runClaimed({ ...work, refused: true }, c, answerEarly);
-  }
+  if (lease.lost) return keepAndRelease(held, failed(new Rejection('CLAIM_LOST')), run.finished);
+  const ending = run.failures.length > 0 ? endingOf(run, work) : undefined;
+  // An event that its handlers refuse and that is kept nowhere is completed: a retry cannot help it.
+  if (ending && ending.result !== 'ignored') return keepAndRelease(held, ending, run.finished);
 
-  const unremoved = letter && (await letter.removeInCommit(claim));
-  if (unremoved) return keepAndRelease(held, failed(storeUnavailable(unremoved)));
-  const completed = await store.complete(claim, lease, () => letter?.removeCompleted(fingerprint.text));
+  // A handler found its writes committed by an attempt with other bytes. Its letter stays, for a person to compare them.
+  const { conflict } = delivery;
+  const unkept = conflict && (await letter?.keep({ reason: 'conflict', attempt: claim.attempt }));
+  if (unkept) return keepAndRelease(held, failed(storeUnavailable(unkept)), run.finished);
+
+  const completed = await store.complete(
+    claim,
+    lease,
+    () => conflict || letter?.removeCompleted(fingerprint.text),
+  );
   if (completed === false) return keepUnclaimed(held, failed(new Rejection('CLAIM_LOST')));
-  // With a transaction, the handlers' writes may not be committed. Without one, 503 would surely run the event again, and
-  // 200 only may.
-  if (claim.transactional && completed instanceof StoreFailure)
+  if (typeof completed === 'object' && 'uncommitted' in completed) {
+    run.failUncommitted(completed.uncommitted);
+    return keepAndRelease(held, endingOf(run, work), run.finished);
+  }
+  // Nobody knows whether the writes of once() are committed, and a retry does not repeat them. Without once(), a 503 makes the
+  // service send the event again for certain; after a 200 it runs again only if the service retries anyway.
+  if (completed instanceof StoreFailure && run.wrote)
     return keepUnclaimed(held, failed(storeUnavailable(completed)));
-  if (letter) await letter.removeAfter(claim);
-  return matched.outcome;
+  if (letter && !conflict) await letter.removeAfter(claim);
+  return ending?.result ?? matched.outcome;
 }
 
 /** With `store: false` nothing is claimed or remembered. */
@@ -178,7 +180,7 @@ async function runUnclaimed(
   answerEarly: AnswerEarly,
 ): Promise<Result> {
   const { delivery } = given;
-  const attempt = { attempt: delivery.attempt ?? 1, finished: [] };
+  const attempt = { attempt: delivery.attempt ?? 1, finished: [], forHandler: undefined };
   const run = new HandlerRun(matched, { delivery, attempt, observer: c.observer });
   const timedOut = await runHandlers(run, c.timeout);
   if (timedOut) {
@@ -215,9 +217,8 @@ async function prepare(letter: DeliveryLetter, held: HeldClaim): Promise<Result 
 
 /** How an attempt ends when a handler did not succeed. */
 function endingOf(
-  { calls, failures, input: { delivery } }: HandlerRun,
+  { failures, input: { delivery } }: HandlerRun,
   { letter, queued }: Pick<DecodedDelivery, 'letter' | 'queued'>,
-  transactional = false,
 ): Ending {
   const verdict = verdictOf(failures);
   delivery.verdict = verdict;
@@ -227,21 +228,10 @@ function endingOf(
     case 'never':
       // `jobVerdict()` fails such a job permanently.
       if (queued) return { reason: 'rejected', result: handlersFailed(verdict.error) };
-      if (letter) return { reason: 'rejected', result: 'kept' };
-      // The rollback would also undo the handlers that succeeded, so this is a failure.
-      if (!transactional || !calls.some(({ status }) => status === 'fulfilled'))
-        return { reason: 'rejected', result: 'ignored' };
-      delivery.verdict = { verdict: 'failed', error: verdict.error };
-      return failed(handlersFailed(verdict.error));
+      return { reason: 'rejected', result: letter ? 'kept' : 'ignored' };
     case 'failed':
       return failed(handlersFailed(verdict.error));
   }
-}
-
-/** Completes an event that its handlers refused and that is kept nowhere: a retry cannot help it. */
-async function completeRefused({ claim, lease, store }: HeldClaim): Promise<Result> {
-  const completed = await store.complete(claim, lease);
-  return completed === false ? new Rejection('CLAIM_LOST') : 'ignored';
 }
 
 /** Ends an attempt that did not process the event. Its claim may just have been lost. */
@@ -251,11 +241,6 @@ async function keepAndRelease(
   finished = held.claim.finished,
 ): Promise<Result> {
   const { claim, store, letter } = held;
-  if (claim.transactional) {
-    // First, because the transaction holds a connection, and keeping the letter may need another of the same pool.
-    await store.release(claim, finished);
-    return keepUnclaimed(held, ending);
-  }
   const result = await keep(letter, ending, claim.attempt);
   if (!(await store.release(claim, finished))) await removeIfCompleted(held);
   return result;
@@ -272,9 +257,9 @@ async function keepUnclaimed(held: HeldClaim, ending: Ending): Promise<Result> {
  * Another delivery may have completed the event before it was kept, and found no letter to remove. One that completes it from
  * now on finds the letter.
  */
-async function removeIfCompleted({ claim, store, letter }: HeldClaim): Promise<void> {
+async function removeIfCompleted({ store, letter }: HeldClaim): Promise<void> {
   if (letter?.reason === undefined) return;
-  const completed = await store.completedWith(claim);
+  const completed = await store.completedWith();
   if (completed !== undefined) await letter.removeCompleted(completed);
 }
 
@@ -321,8 +306,6 @@ export interface DeliveryLetter {
   prepare(claim: GrantedClaim): Promise<StoreFailure | undefined>;
   /** @returns a failure if the event is not kept, so that only its sender has it */
   keep(unprocessed: Unprocessed): Promise<StoreFailure | undefined>;
-  /** Called before the claim is completed: letters in the same database are removed in its commit. */
-  removeInCommit(claim: GrantedClaim): Promise<StoreFailure | undefined>;
   /** Called when the event is processed. */
   removeAfter(claim: GrantedClaim): Promise<void>;
   /** Called when another delivery has processed the event. @param completed the fingerprint of the bytes it processed */

@@ -4,6 +4,7 @@ import type {
   Claim,
   ClaimRequest,
   ClaimResult,
+  ForgetResult,
   IdempotencyStore,
   Lock,
 } from '../claims/idempotency-store.js';
@@ -94,6 +95,17 @@ class MemoryStore implements IdempotencyStore {
   completedWith(key: string): string | undefined {
     const found = this.#claims.get(key);
     return found?.state === 'completed' && found.forgetAt > this.#now() ? found.fingerprint : undefined;
+  }
+
+  forget(key: string): ForgetResult {
+    const now = this.#now();
+    const found = this.#claims.get(key);
+    if (!found || found.forgetAt <= now) return { status: 'unknown' };
+    if (found.leaseEnds > now) return { status: 'in_progress', retryAfterMs: found.leaseEnds - now };
+    this.#leaveLine(found);
+    this.#running -= 1;
+    this.#claims.delete(key);
+    return { status: 'forgotten', handlers: [] };
   }
 
   lock(key: string, leaseMs: number): Lock | undefined {

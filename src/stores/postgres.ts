@@ -1,17 +1,18 @@
-// Remembers event ids in Postgres, and keeps dead letters: one row for each, or one transaction around a delivery.
+// Remembers event ids in Postgres, and keeps dead letters.
 
 import type { DeadLetterStore } from '../claims/dead-letter-store.js';
+import type { WithOnce } from '../claims/idempotency-store.js';
 import type { LetterOptions } from '../dead-letters/stored-letters.js';
-import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
+import { ConfigurationError, refuseUnknownOptions } from '../errors.js';
 import { retentionMs } from '../options/duration.js';
-import { type InTransaction, sqlEngine, type TableStore } from './sql/engine.js';
+import { sqlEngine, type TableStore } from './sql/engine.js';
 import { storedInSql } from './sql/letter-rows.js';
-import { type ClientOf, PgConnections, type PostgresPool } from './sql/pg-session.js';
+import { type ClientOf, PgConnections, type PostgresPool } from './sql/pg-connections.js';
 import { PostgresDialect } from './sql/postgres.js';
 import { PostgresLetterRows } from './sql/postgres-letters.js';
 
 export type * from '../claims/contracts.js';
-export type { PostgresClient, PostgresPool, PostgresQuery, PostgresReply } from './sql/pg-session.js';
+export type { PostgresClient, PostgresPool, PostgresQuery, PostgresReply } from './sql/pg-connections.js';
 
 export interface PostgresStoreOptions<Pool extends PostgresPool = PostgresPool> {
   /** A pool of `pg`. The store neither opens nor ends it. */
@@ -20,43 +21,38 @@ export interface PostgresStoreOptions<Pool extends PostgresPool = PostgresPool> 
   readonly table?: string | undefined;
   /** How long an id is remembered after its last write: `ms`-style text or milliseconds. @default '30d' */
   readonly retention?: number | string | undefined;
-  /**
-   * The claim and what handlers write through `context.transaction` are one transaction: committed when every handler
-   * has resolved, rolled back otherwise. Each delivery holds a client of the pool meanwhile. @default false
-   */
-  readonly transactional?: boolean | undefined;
 }
 
 export interface PostgresStore<Extra extends object = {}> extends TableStore<Extra> {}
 
 /**
- * A store that any number of processes share.
+ * A store that any number of processes share. Handlers get `once`, for writes that are committed exactly once.
  *
  * @throws {ConfigurationError} if pool is not a pool, the name of the table needs quotes, or retention is not a duration
  * @example
- * const store = postgresStore({ pool: new Pool({ connectionString }), transactional: true });
+ * const store = postgresStore({ pool: new Pool({ connectionString }) });
  * await store.migrate();
  * const hooks = receiver({ store });
- * hooks.on('transaction.paid', async (event, { transaction }) => {
- *   await transaction.query('INSERT INTO ledger (payment) VALUES ($1)', [event.payload.transaction.id]);
- * });
+ * hooks.on('transaction.paid', async (event, { once }) => {
+ *   await once((tx) => tx.query('INSERT INTO ledger (payment) VALUES ($1)', [event.payload.transaction.id]));
+ * }, { name: 'ledger' });
  */
 export function postgresStore<Pool extends PostgresPool>(
-  options: PostgresStoreOptions<Pool> & { readonly transactional: true },
-): PostgresStore<InTransaction<ClientOf<Pool>>>;
-export function postgresStore<Pool extends PostgresPool>(options: PostgresStoreOptions<Pool>): PostgresStore;
-export function postgresStore(options: PostgresStoreOptions): PostgresStore<object> {
-  const { pool, table = 'webhook_event', retention, transactional = false } = options ?? {};
-  refuseUnknownOptions(options ?? {}, ['pool', 'table', 'retention', 'transactional']);
+  options: PostgresStoreOptions<Pool>,
+): PostgresStore<WithOnce<ClientOf<Pool>>> {
+  const { pool, table = 'webhook_event', retention } = options ?? {};
+  if ((options as { readonly transactional?: unknown } | undefined)?.transactional !== undefined)
+    throw new ConfigurationError(
+      'transactional does not exist any more. Remove it, and write inside once in your handlers: await once((tx) => tx.query(…)).',
+    );
+  refuseUnknownOptions(options ?? {}, ['pool', 'table', 'retention']);
   const connections = new PgConnections(pool);
-  if (typeof transactional !== 'boolean')
-    throw new ConfigurationError(`transactional is ${show(transactional)}. Give true or false.`);
   const dialect = new PostgresDialect(table);
-  return sqlEngine({ connections, dialect, retentionMs: retentionMs(retention), transactional });
+  return sqlEngine({ connections, dialect, retentionMs: retentionMs(retention) });
 }
 
 export interface PostgresDeadLettersOptions extends LetterOptions {
-  /** A pool of `pg`. The store neither opens nor ends it. That of a transactional `postgresStore` removes letters in its commits. */
+  /** A pool of `pg`. The store neither opens nor ends it. */
   readonly pool: PostgresPool;
   /** `name` or `schema.name`. @default 'dead_letter' */
   readonly table?: string | undefined;
@@ -77,7 +73,7 @@ export interface PostgresDeadLetters extends DeadLetterStore {
  * @example
  * const deadLetters = postgresDeadLetters({ pool, encryptionKeys: [process.env.LETTER_KEY ?? ''], retention: '90d' });
  * await deadLetters.migrate();
- * const hooks = receiver({ store: postgresStore({ pool, transactional: true, retention: '90d' }), deadLetters });
+ * const hooks = receiver({ store: postgresStore({ pool, retention: '90d' }), deadLetters });
  */
 export function postgresDeadLetters(options: PostgresDeadLettersOptions): PostgresDeadLetters {
   const { pool, table = 'dead_letter', encryptionKeys, retention } = options ?? {};

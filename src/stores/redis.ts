@@ -1,6 +1,6 @@
 // Remembers event ids in Redis: one hash for each, changed only by scripts.
 
-import type { ClaimRequest, IdempotencyStore } from '../claims/idempotency-store.js';
+import type { ClaimRequest, ForgetResult, IdempotencyStore } from '../claims/idempotency-store.js';
 import { type ForgettableResult, lockOf } from '../claims/lock-of-claim.js';
 import { newToken, type Owner } from '../claims/token.js';
 import { refuseUnknownOptions } from '../errors.js';
@@ -11,6 +11,7 @@ import {
   COMPLETE,
   COMPLETED,
   FORGET,
+  FORGET_EVENT,
   PING,
   RELEASE,
   RENEW,
@@ -97,6 +98,16 @@ export function redisStore(options: RedisStoreOptions): IdempotencyStore {
     claim,
     lock: (key, leaseMs) => lockOf((request) => claim(key, request), leaseMs),
     completedWith: async (key) => text(await run(COMPLETED, { key: prefix + key, token: '' })),
+
+    async forget(key): Promise<ForgetResult> {
+      const left = text(await run(FORGET_EVENT, { key: prefix + key, token: '' }));
+      if (left === undefined) return { status: 'unknown' };
+      const retryAfterMs = Number(left);
+      if (!(retryAfterMs >= 0)) throw invalidReply();
+      return retryAfterMs > 0
+        ? { status: 'in_progress', retryAfterMs }
+        : { status: 'forgotten', handlers: [] };
+    },
 
     /** Through a script, so that a cluster routes it like a claim. Rejects unless claims can be written. */
     async ping(): Promise<void> {

@@ -30,7 +30,7 @@ const LEVELS = {
 
 const KEYS_DROPPED = '__proto__ or constructor keys were dropped from the event (prototype pollution)';
 const ROUNDED = 'JavaScript has rounded a number of the event: its exact digits are in context.rawBody only';
-const CONFLICT = 'a completed event was delivered again with other bytes; no handler ran';
+const CONFLICT = 'an event was delivered again with other bytes than those that were processed';
 
 /** The paths that were warned of, in this process. */
 const warnedOfRounding = new Set<string>();

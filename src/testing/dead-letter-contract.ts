@@ -36,7 +36,7 @@ const EXPIRY_CASES: DeadLetterCases = {
     const answers = [
       await context.store.update(id, change),
       await context.store.discard(id, { by: 'ada', because: 'late' }),
-      await context.store.remove({ key, fingerprint }, {}),
+      await context.store.remove({ key, fingerprint }),
     ];
     assertSame(answers, [false, false, 0], 'an expired letter is not found by any call');
   },

@@ -9,10 +9,13 @@ import {
   type ContractCases,
   ContractContext,
 } from './store-contract/context.js';
+import { ONCE_CASES, type OnceContract } from './store-contract/once-cases.js';
 import { OPTIONAL_CASES } from './store-contract/optional-cases.js';
 import { MODEL_CASES } from './store-contract/reference-model.js';
 
-export interface StoreContractOptions {
+export type { OnceContract } from './store-contract/once-cases.js';
+
+export interface StoreContractOptions<Transaction = never> {
   /**
    * Makes the store for one case; called once for each case. Keys differ between cases and runs, so the stores may share
    * a server.
@@ -24,6 +27,8 @@ export interface StoreContractOptions {
   }) => IdempotencyStore<object> | Promise<IdempotencyStore<object>>;
   /** Waits, by the clock of the store. @default a timer */
   readonly sleep?: ((ms: number) => Promise<void>) | undefined;
+  /** How a handler writes, for a store whose handlers get `once`. Without it, `once` is not tested. */
+  readonly once?: OnceContract<Transaction> | undefined;
 }
 
 export interface StoreContractCase extends ContractCase {}
@@ -104,6 +109,18 @@ const SUITES = [
  * test.each(cases)('$name', ({ run }) => run());                 // Jest, Vitest
  * for (const { name, run } of cases) test(name, run);            // node:test
  */
-export function storeContract({ create, sleep }: StoreContractOptions): StoreContractCase[] {
-  return contractCases(SUITES, create, (store, counted) => new ContractContext(store, counted), sleep);
+export function storeContract<Transaction = never>({
+  create,
+  sleep,
+  once,
+}: StoreContractOptions<Transaction>): StoreContractCase[] {
+  const suites = once
+    ? [...SUITES, { cases: onceCases(once as OnceContract<unknown>), retention: undefined }]
+    : SUITES;
+  return contractCases(suites, create, (store, counted) => new ContractContext(store, counted), sleep);
+}
+
+function onceCases(database: OnceContract<unknown>): ContractCases {
+  const given = Object.entries(ONCE_CASES);
+  return Object.fromEntries(given.map(([name, run]) => [name, (context) => run(context, database)]));
 }

@@ -75,7 +75,7 @@ export const STORE_CONTESTANTS: Readonly<Record<string, readonly string[]>> = {
     `${client}: claim`,
     `${client}: claim + complete`,
   ]),
-  postgres: ['pg: bare INSERT', 'pg: claim', 'pg: claim + complete', 'pg: claim + complete, transactional'],
+  postgres: ['pg: bare INSERT', 'pg: claim', 'pg: claim + complete', 'pg: claim + once + complete'],
 };
 
 export function isBare(name: string): boolean {

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { Redis } from 'ioredis';
 import { Pool } from 'pg';
 import { createClient } from 'redis';
-import type { IdempotencyStore } from '../../src/claims/idempotency-store.js';
+import type { HandlerClaim, IdempotencyStore, WithOnce } from '../../src/claims/idempotency-store.js';
 import type { SendCommand } from '../../src/stores/redis.js';
 import { startPostgres, startRedis } from '../setup/services.js';
 import { oldName } from './contestants.js';
@@ -86,12 +86,10 @@ const stores: Readonly<Record<string, (builds: readonly Build[]) => Promise<Open
       const { postgresStore } =
         await load<typeof import('../../src/stores/postgres.js')>('stores/postgres.js');
       const store = postgresStore({ pool });
-      const transactional = postgresStore({ pool, table: 'in_transaction', transactional: true });
       await store.migrate();
-      await transactional.migrate();
       works[named('pg: claim')] = () => claimOf(store);
       works[named('pg: claim + complete')] = () => remember(store);
-      works[named('pg: claim + complete, transactional')] = () => remember(transactional);
+      works[named('pg: claim + once + complete')] = () => rememberOnce(store);
     }
     const close = async () => {
       await pool.end();
@@ -113,6 +111,15 @@ async function claimOf(store: IdempotencyStore<object>) {
 async function remember(store: IdempotencyStore<object>): Promise<void> {
   const claim = await claimOf(store);
   if (!(await claim.complete())) throw new Error('not completed');
+}
+
+async function rememberOnce(store: IdempotencyStore<object>): Promise<void> {
+  const claim = await claimOf(store);
+  const handler = claim.forHandler?.('pay') as HandlerClaim<WithOnce<unknown>> | undefined;
+  if (!handler) throw new Error('This build has no once.');
+  await handler.context.once(() => {});
+  handler.end(() => {});
+  if ((await claim.complete()) !== true) throw new Error('not completed');
 }
 
 const [name = '', count, ...folders] = process.argv.slice(2);

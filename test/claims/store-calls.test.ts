@@ -6,7 +6,7 @@ import { StoreCalls } from '../../src/claims/store-calls.js';
 import { captureLog } from '../setup/captured-log.js';
 import { delivery } from '../setup/delivery.js';
 import { startEndpoint } from '../setup/endpoint.js';
-import { answers, type Fault, faultyStore, hangs, rejects, times } from '../setup/faulty-store.js';
+import { answers, type Fault, faultyStore, hangs, rejects, times, WROTE } from '../setup/faulty-store.js';
 import { gate, until } from '../setup/waiting.js';
 
 const processed = { status: 200, body: { outcome: 'processed' } };
@@ -174,7 +174,7 @@ describe('what a claim carries is read once', () => {
 
   test('so a member that throws is an answer of the store, and no handler runs', async () => {
     const methods = ['renew', 'complete', 'release'];
-    for (const member of ['context', 'transactional', 'attempt', 'finished', ...methods]) {
+    for (const member of ['forHandler', 'attempt', 'finished', ...methods]) {
       const more = Object.defineProperty({}, member, { get: broken, enumerable: true });
       const endpoint = await startEndpoint({ store: withClaim(more) });
       expect(await endpoint.post()).toMatchObject(unavailable);
@@ -182,18 +182,21 @@ describe('what a claim carries is read once', () => {
     }
   });
 
-  test('and a context that throws when it is copied fails the handlers, and gives the claim back', async () => {
-    const context = Object.defineProperty({}, 'db', { get: broken, enumerable: true });
-    const endpoint = await startEndpoint({ store: withClaim({ context }), lease: 60_000 });
-    const sent = delivery();
-    expect(await endpoint.post(sent)).toMatchObject(failed);
-    expect(await endpoint.post(sent)).toMatchObject(failed);
-    expect(endpoint.hooks.inFlight).toBe(0);
+  test('and one that throws before a handler, or after it, fails that handler and gives the claim back', async () => {
+    for (const forHandler of [broken, () => ({ context: {}, end: broken })]) {
+      const store = withClaim({ forHandler });
+      const endpoint = await startEndpoint({ store, lease: 60_000, handlers: { '*': () => {} } });
+      const sent = delivery();
+      expect(await endpoint.post(sent)).toMatchObject(failed);
+      expect(await endpoint.post(sent)).toMatchObject(failed);
+      expect(endpoint.hooks.inFlight).toBe(0);
+    }
   });
 
   test('and no name in a context gets in the way', async () => {
     const context = { mayHaveGivenUp: 1, signal: 2, log: 3, run: 4 };
-    const endpoint = await startEndpoint({ store: withClaim({ context }) });
+    const store = withClaim({ forHandler: () => ({ context, end: () => ({ wrote: false }) }) });
+    const endpoint = await startEndpoint({ store, handlers: { '*': () => {} } });
     expect(await endpoint.post()).toMatchObject(processed);
   });
 });
@@ -215,12 +218,12 @@ describe('what is neither true nor false', () => {
     expect(await loggedOfRenewal(store)).toContain(`the claim was not renewed: ${NEITHER('renew')}`);
   });
 
-  test('is no commit: the delivery is refused, and the log says why', async () => {
-    const store = faultyStore({ complete: answers({ value: 'yes' }) }, { more: { transactional: true } });
-    const endpoint = await startEndpoint({ store });
+  test('completes no event whose writes it should have checked: the delivery is refused, and the log says why', async () => {
+    const store = faultyStore({ complete: answers({ value: 'yes' }) }, { more: WROTE });
+    const endpoint = await startEndpoint({ store, handlers: { '*': () => {} } });
     expect(await endpoint.post()).toMatchObject(unavailable);
     expect(endpoint.log.lines).toMatchObject([
-      { level: 50, msg: `the store did not answer: ${NEITHER('complete')}` },
+      { level: 50, msg: `processed, but not remembered: ${NEITHER('complete')}` },
       { level: 50, msg: 'delivery', hint: expect.stringContaining(NEITHER('complete')) },
     ]);
   });
@@ -271,47 +274,29 @@ describe('whether another delivery has completed the event', () => {
   test('is only read, because a claim could take the event from its owner', async () => {
     const { calls, granted } = callsOf(memoryStore());
     const claim = await granted();
-    expect(await calls.completedWith(claim)).toBeUndefined();
+    expect(await calls.completedWith()).toBeUndefined();
     await calls.complete(claim, VALID);
-    expect(await calls.completedWith(claim)).toBe('f');
+    expect(await calls.completedWith()).toBe('f');
   });
 
   test('is unknown if the store cannot tell, and nothing is logged', async () => {
     const { calls, granted, logged } = callsOf(faultyStore());
     const claim = await granted();
     await calls.complete(claim, VALID);
-    expect(await calls.completedWith(claim)).toBeUndefined();
+    expect(await calls.completedWith()).toBeUndefined();
     expect(logged()).toEqual([]);
   });
 
   test('is unknown while the store is down, and the log says so', async () => {
     const completedWith = () => Promise.reject(new Error('The connection is closed.'));
     const { calls, granted, logged } = callsOf({ ...faultyStore(), completedWith });
-    expect(await calls.completedWith(await granted())).toBeUndefined();
+    await granted();
+    expect(await calls.completedWith()).toBeUndefined();
     expect(logged()).toEqual(['the store did not answer: It threw.']);
   });
 
   test('is unknown before the event was claimed', async () => {
-    const { granted } = callsOf(memoryStore());
-    const { calls } = callsOf(memoryStore());
-    expect(await calls.completedWith(await granted())).toBeUndefined();
-  });
-
-  test('is asked of a transactional store with one more claim, which is rolled back', async () => {
-    const store = faultyStore({}, { more: { transactional: true } });
-    const { calls, granted, logged } = callsOf(store);
-    const claim = await granted();
-    expect(await calls.completedWith(claim)).toBeUndefined();
-    expect(store.calls).toEqual(['claim', 'claim']);
-    await calls.release(claim, []);
-    expect(await calls.completedWith(claim)).toBeUndefined();
-    expect(store.calls.slice(2)).toEqual(['release', 'claim', 'release']);
-    await calls.complete(await granted(), VALID);
-    expect(await calls.completedWith(claim)).toBe('f');
-    expect(store.calls.slice(5)).toEqual(['claim', 'complete', 'claim']);
-    store.faults.claim = rejects;
-    expect(await calls.completedWith(claim)).toBeUndefined();
-    expect(logged()).toEqual(['the store did not answer: It threw.']);
+    expect(await callsOf(memoryStore()).calls.completedWith()).toBeUndefined();
   });
 });
 
@@ -328,6 +313,33 @@ describe('a release', () => {
     const { calls, granted, logged } = callsOf(faultyStore({ release: rejects }));
     expect(await calls.release(await granted(), [])).toBe(true);
     expect(logged()).toEqual(['claim not released, so its lease will lapse: It threw.']);
+  });
+});
+
+describe('a completion that the store refuses because writes of handlers are not committed', () => {
+  const complete = async (value: unknown) => {
+    const { calls, granted, logged } = callsOf(faultyStore({ complete: answers({ value }) }));
+    return [await calls.complete(await granted(), VALID), logged()];
+  };
+
+  test('is passed on with the names of the handlers', async () => {
+    expect(await complete({ uncommitted: ['pay'] })).toEqual([{ uncommitted: ['pay'] }, []]);
+  });
+
+  test.each([
+    ['has no list of names', { uncommitted: 'pay' }],
+    [
+      'throws when it is read',
+      {
+        get uncommitted() {
+          throw new Error('moved');
+        },
+      },
+    ],
+  ])('is no answer if it %s', async (_, value) => {
+    const [answer, logged] = await complete(value);
+    expect(answer).toEqual(expect.objectContaining({ message: expect.stringContaining('complete()') }));
+    expect(logged).toEqual([expect.stringContaining('processed, but not remembered')]);
   });
 });
 

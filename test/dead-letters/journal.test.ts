@@ -59,7 +59,7 @@ describe('with journal: true', () => {
 
   test('an event that was processed elsewhere before its journal was written leaves no letter', async () => {
     const [store, letters, written] = [memoryStore(), memoryDeadLetters(), gate()];
-    const deadLetters = faultyDeadLetters({ keep: (real) => written.opened.then(real) }, { store: letters });
+    const deadLetters = faultyDeadLetters({ keep: (real) => written.opened.then(real) }, letters);
     const runs: string[] = [];
     const slow = await start(() => void runs.push('slow'), { store, deadLetters, lease: 500 });
     const sent = delivery();

@@ -71,7 +71,7 @@ describe('letters are counted', () => {
 
   test('over many pages, in a bounded number of groups', async () => {
     const store = memoryDeadLetters({ max: 5_000 });
-    const { hooks, letters, keep } = start(faultyDeadLetters({}, { store }));
+    const { hooks, letters, keep } = start(faultyDeadLetters({}, store));
     const names = Array.from({ length: 1_003 }, (_, index) => `made-up.${index}`);
     await keep(...names, 'made-up.1');
     const { total, groups, oldest } = await letters.count();

@@ -155,7 +155,7 @@ withRedis('dead letters in Redis', () => {
       await full.config('SET', 'maxmemory', '1mb');
       await expect(full.set('more', 'bytes')).rejects.toThrow('OOM');
       expect(await store.prune()).toBe(1);
-      expect(await store.remove(processed, {})).toBe(1);
+      expect(await store.remove(processed)).toBe(1);
       expect(await store.discard(discarded.id, WHY)).toBe(true);
       const { letters } = await store.list(queryOf(left), { limit: 5 });
       expect(letters.map(({ id }) => id)).toEqual([left.id]);
@@ -188,7 +188,7 @@ withRedis('dead letters in Redis', () => {
     await io.call('SCRIPT', 'FLUSH');
     expect((await open().read(id)).status).toBe('found');
     await io.call('SCRIPT', 'FLUSH');
-    expect(await open().remove(letter, {})).toBe(1);
+    expect(await open().remove(letter)).toBe(1);
   });
 
   test.each([undefined, null, {}, [], 'OK', true])('reject when Redis replies %p', async (reply) => {
@@ -196,7 +196,7 @@ withRedis('dead letters in Redis', () => {
     const letter = aLetter();
     const calls = [
       reply !== 'OK' && (() => store.keep(letter)),
-      () => store.remove(letter, {}),
+      () => store.remove(letter),
       () => store.discard(letter.id, WHY),
       () => store.list(queryOf(letter), { limit: 5 }),
       () => store.count(queryOf(letter)),

@@ -210,7 +210,7 @@ describe('a letter that failed', () => {
     const deadLetters = memoryDeadLetters();
     const read = deadLetters.read.bind(deadLetters);
     let unreadable: string | undefined;
-    deadLetters.read = async (id, scope) => ((unreadable ?? id) === id ? down() : read(id, scope));
+    deadLetters.read = async (id) => ((unreadable ?? id) === id ? down() : read(id));
     let isDown = true;
     const { hooks, runs, receive, left } = start(() => isDown && down(), { deadLetters });
     await receive();

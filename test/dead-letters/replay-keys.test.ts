@@ -50,7 +50,7 @@ function before(letters: DeadLetterStore = memoryDeadLetters()): DeadLetterStore
     const headers = { ...letter.headers, 'x-service-signature': hmac(letter.rawBody, key) };
     return letters.keep({ ...letter, headers });
   };
-  return { ...faultyDeadLetters({}, { store: letters }), keep };
+  return { ...faultyDeadLetters({}, letters), keep };
 }
 
 describe.each([

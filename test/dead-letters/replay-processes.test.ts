@@ -78,7 +78,7 @@ needing('postgres', 'redis-server').describe('replay in four processes', () => {
     return processed;
   }
 
-  test.each<SharedMode>(['transactional', 'postgres', 'redis'])(
+  test.each<SharedMode>(['once', 'postgres', 'redis'])(
     'next to live traffic runs each event until it succeeds, never twice at once: %s',
     async (mode) => {
       const { name, hooks, letters, workers, ...kept } = await started(mode, 40, 15);

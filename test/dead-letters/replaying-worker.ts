@@ -1,8 +1,8 @@
 // One of several processes that replay the same letters, and take deliveries as well.
 import { setTimeout as pause } from 'node:timers/promises';
 import { receiver } from 'payment-webhooks';
-import type { PostgresClient } from 'payment-webhooks/stores/postgres';
-import { Pool } from 'pg';
+import type { WithOnce } from 'payment-webhooks/stores/postgres';
+import { Pool, type PoolClient } from 'pg';
 import { z } from 'zod';
 import { KEY } from '../setup/delivery.js';
 import { type SharedMode, sharedStores } from '../setup/shared-stores.js';
@@ -17,15 +17,12 @@ export type Question = { readonly number: number } & (
 const [mode, name = '', longest, redrive] = process.argv.slice(2) as [SharedMode, string, string, string?];
 const { TEST_POSTGRES_URL: connectionString, TEST_REDIS_URL: redisUrl = '' } = process.env;
 const pool = new Pool({ connectionString, max: 20 });
-// Beside the transactions of the store, so that a run is seen while it runs.
+// Outside of `once`, so that a run is seen while it runs.
 const runs = new Pool({ connectionString, max: 20 });
 
 const refund = z.looseObject({ fails: z.number() });
 
-async function handle(
-  { id, payload }: { id: string; payload: { fails: number } },
-  { transaction }: { transaction?: PostgresClient },
-) {
+async function handle({ id, payload }: { id: string; payload: { fails: number } }, context: object) {
   const { rows } = await runs.query(
     `INSERT INTO ${name}.run (event_id) VALUES ($1)
      RETURNING number, (SELECT count(*)::int FROM ${name}.run WHERE event_id = $1) AS before`,
@@ -35,8 +32,8 @@ async function handle(
   try {
     await pause(Math.random() * Number(longest));
     if (before < payload.fails) throw new Error('the bank is down');
-    const effect = { text: `INSERT INTO ${name}.effect VALUES ($1)`, values: [id] };
-    await (transaction ?? runs).query(effect);
+    const write = (by: Pool | PoolClient) => by.query(`INSERT INTO ${name}.effect VALUES ($1)`, [id]);
+    await (mode === 'once' ? (context as WithOnce<PoolClient>).once(write) : write(runs));
   } finally {
     await runs.query(`UPDATE ${name}.run SET ended = clock_timestamp() WHERE number = $1`, [number]);
   }
@@ -58,7 +55,7 @@ const hooks = receiver({
     },
   }),
 });
-hooks.on('refund.succeeded', handle);
+hooks.on('refund.succeeded', handle, { name: 'refund' });
 hooks.start();
 
 process.on('message', async ({ number, ...question }: Question) => {

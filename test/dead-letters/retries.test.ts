@@ -1,10 +1,19 @@
 // A letter and the retries of its event: what is kept when, and when it is removed.
 import { describe, expect, test } from '@jest/globals';
-import { type Claim, memoryDeadLetters, memoryStore, type ReceiverOptions } from 'payment-webhooks';
+import { memoryDeadLetters, memoryStore, type ReceiverOptions } from 'payment-webhooks';
 import { delivery } from '../setup/delivery.js';
 import { startEndpoint } from '../setup/endpoint.js';
 import { faultyDeadLetters, lettersOf } from '../setup/faulty-dead-letters.js';
-import { answers, type Fault, faultyStore, hangs, rejects, throws, times } from '../setup/faulty-store.js';
+import {
+  answers,
+  type Fault,
+  faultyStore,
+  hangs,
+  rejects,
+  throws,
+  times,
+  WRITES_ONCE,
+} from '../setup/faulty-store.js';
 import { gate, until } from '../setup/waiting.js';
 
 const processed = { status: 200, body: { outcome: 'processed' } };
@@ -76,10 +85,26 @@ describe('the letter of an event that fails', () => {
     expect(await endpoint.letters()).toEqual([]);
   });
 
-  test('is removed when the commit that was given up is confirmed after all', async () => {
+  test('is kept before its claim is released, and removed after the event is completed', async () => {
+    const { order, note } = noted();
+    const store = faultyStore({ release: note('release'), complete: note('complete') });
+    const deadLetters = faultyDeadLetters({ keep: note('keep'), remove: note('remove') });
+    const endpoint = await start([down, () => {}], { store, deadLetters });
+    await endpoint.post();
+    await endpoint.post();
+    expect(order).toEqual(['keep', 'release', 'complete', 'remove']);
+  });
+
+  test('is not looked for when the first attempt at the event succeeds', async () => {
+    const deadLetters = faultyDeadLetters();
+    expect(await (await start([() => {}], { deadLetters })).post()).toMatchObject(processed);
+    expect(deadLetters.calls).toEqual([]);
+  });
+
+  test('is removed when the completion that was given up is confirmed after all', async () => {
     const committed = gate();
     const complete: Fault = (real) => committed.opened.then(real);
-    const store = faultyStore({ complete }, { more: { transactional: true } });
+    const store = faultyStore({ complete }, { more: WRITES_ONCE });
     const endpoint = await start([() => {}], { store, storeTimeout: 50 });
     expect(await endpoint.post()).toMatchObject(unavailable);
     expect(await endpoint.letters()).toMatchObject([{ code: 'STORE_UNAVAILABLE' }]);
@@ -200,90 +225,5 @@ describe('a claim that is lost', () => {
     expect(await endpoint.hooks.deadLetters?.replay()).toMatchObject({ duplicates: 1, processed: 0 });
     expect(await endpoint.letters()).toEqual([]);
     expect(runs).toEqual(['first', 'other']);
-  });
-});
-
-describe('with a store that commits the writes of the handlers', () => {
-  const pool = { name: 'a pool' };
-  const transaction = { name: 'a client' };
-  /** Of letters in `pool`. */
-  const transactional = (more: Partial<Claim<object>>, faults: Parameters<typeof faultyStore>[0] = {}) => ({
-    ...faultyStore(faults, {
-      more: { transactional: true, context: { transaction }, ...more } as Partial<Claim>,
-    }),
-    joins: ({ database }: { readonly database?: object | undefined }) => database === pool,
-  });
-
-  test('the letter is removed inside the transaction, where both have one database', async () => {
-    const store = transactional({});
-    const deadLetters = faultyDeadLetters({}, { database: pool });
-    const endpoint = await start([down, () => {}], { store, deadLetters });
-    expect(await endpoint.post()).toMatchObject(failed);
-    expect(await endpoint.post()).toMatchObject(processed);
-    // The claim does not say whether another delivery has kept the event since, so it is looked for again.
-    expect(deadLetters.scopes).toEqual([{ transaction }, {}]);
-    expect(await endpoint.letters()).toEqual([]);
-  });
-
-  test('and with two databases after the commit', async () => {
-    const { order, note } = noted();
-    const store = transactional({}, { complete: note('complete') });
-    const deadLetters = faultyDeadLetters({ remove: note('remove') }, { database: {} });
-    const endpoint = await start([down, () => {}], { store, deadLetters });
-    await endpoint.post();
-    expect(await endpoint.post()).toMatchObject(processed);
-    expect(deadLetters.scopes).toEqual([{}]);
-    expect(order).toEqual(['complete', 'remove']);
-  });
-
-  test('a letter that cannot be removed inside it rolls it back', async () => {
-    const store = transactional({});
-    const deadLetters = faultyDeadLetters({}, { database: pool });
-    const endpoint = await start([down, () => {}], { store, deadLetters });
-    await endpoint.post();
-    deadLetters.faults.remove = rejects;
-    store.calls.length = 0;
-    expect(await endpoint.post()).toMatchObject(unavailable);
-    // Once more: it asks whether another delivery has processed the event meanwhile.
-    expect(store.calls).toEqual(['claim', 'release', 'claim', 'release']);
-    expect(await endpoint.letters()).toMatchObject([{ reason: 'failed', code: 'STORE_UNAVAILABLE' }]);
-    deadLetters.faults.remove = undefined;
-    expect(await endpoint.post()).toMatchObject(processed);
-    expect(await endpoint.letters()).toEqual([]);
-  });
-
-  test('the transaction is rolled back before the letter is written: it may need the same pool', async () => {
-    const { order, note } = noted();
-    const deadLetters = faultyDeadLetters({ keep: note('keep') });
-    const inLease = await start([down], { store: faultyStore({ release: note('release') }), deadLetters });
-    await inLease.post();
-    const store = transactional({}, { release: note('release') });
-    await (await start([down], { store, deadLetters })).post();
-    expect(order.slice(0, 4)).toEqual(['keep', 'release', 'release', 'keep']);
-  });
-
-  test('every event may have a letter, for a rollback forgets the attempts; unless the claim knows', async () => {
-    const asked = faultyDeadLetters();
-    const endpoint = await start([() => {}], { store: transactional({}), deadLetters: asked });
-    await endpoint.post();
-    expect(asked.calls).toEqual(['remove']);
-    const spared = faultyDeadLetters();
-    const knowing = await start([() => {}], { store: transactional({ kept: false }), deadLetters: spared });
-    await knowing.post();
-    expect(spared.calls).toEqual([]);
-  });
-
-  test('a claim whose getters throw is one that knows nothing', async () => {
-    const store = memoryStore();
-    const claim: typeof store.claim = async (...request) => {
-      const answer = await store.claim(...request);
-      if (answer.status === 'claimed')
-        Object.defineProperty(answer.claim, 'kept', { enumerable: true, get: throws as () => never });
-      return answer;
-    };
-    const endpoint = await start([down, () => {}], { store: { claim } });
-    await endpoint.post();
-    expect(await endpoint.post()).toMatchObject(processed);
-    expect(await endpoint.letters()).toEqual([]);
   });
 });

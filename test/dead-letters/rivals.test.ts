@@ -1,6 +1,6 @@
 // Two that want the same event at once: deliveries that fail and process it, and somebody who replays or discards its letter.
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect } from '@jest/globals';
 import { Redis } from 'ioredis';
 import {
   type DeadLetterStore,
@@ -13,7 +13,7 @@ import {
 import { postgresDeadLetters, postgresStore } from 'payment-webhooks/stores/postgres';
 import { redisDeadLetters, redisStore } from 'payment-webhooks/stores/redis';
 import { sqlStore } from 'payment-webhooks/stores/sql';
-import type { Pool, PoolClient } from 'pg';
+import type { Pool } from 'pg';
 import { digestOf } from '../../src/claims/fingerprint.js';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { testAtOnce } from '../setup/at-once.js';
@@ -31,17 +31,13 @@ const openLetters = sqlServers();
 interface World {
   readonly store: IdempotencyStore<object>;
   readonly deadLetters: DeadLetterStore;
-  /** Of a claim that commits by itself: from then on another delivery may have it. */
-  endLease?(eventId: string): unknown;
+  /** From then on another delivery may have the event. */
+  endLease(key: string): unknown;
 }
 
 interface Setting {
   readonly world: World;
-  /** Also with letters that its database knows nothing of. */
-  readonly elsewhere?: boolean;
   readonly options?: Partial<ReceiverOptions>;
-  /** What the other writes in its transaction. */
-  readonly write?: (transaction: PoolClient) => Promise<unknown>;
 }
 
 /** What two do with stores, by its name. Most of it waits for the other, so all of it is played at once. */
@@ -53,17 +49,16 @@ function playAtOnce(setting: () => Setting, ...scenes: readonly Scenes[]): void 
 }
 
 /** The letters of one test, the same with faults in the wire to them, and what its receivers have in common. */
-function lettersOfWorld({ store, deadLetters }: World, elsewhere: boolean) {
-  const letters = elsewhere ? memoryDeadLetters() : deadLetters;
-  const gated = faultyDeadLetters({}, { store: letters, database: letters.database as object });
+function lettersOfWorld({ store, deadLetters: letters }: World) {
+  const gated = faultyDeadLetters({}, letters);
   const namespace = randomBytes(6).toString('hex');
   const common = { ...PATIENT, privateKey: KEY, logger: false, store, namespace } as const;
   return { letters, gated, namespace, common };
 }
 
 /** Two receivers, as two processes have them: the letters of the first are written when the test says so. */
-function rivals({ world, elsewhere = false, options = {}, write }: Setting) {
-  const { letters, gated, namespace, common } = lettersOfWorld(world, elsewhere);
+function rivals({ world, options = {} }: Setting) {
+  const { letters, gated, namespace, common } = lettersOfWorld(world);
   const [keep, failing, working] = [gate(), gate(), gate()];
   const [started, claimed] = [gate(), gate()];
   // What the journal has kept is changed where it is.
@@ -76,10 +71,9 @@ function rivals({ world, elsewhere = false, options = {}, write }: Setting) {
     throw new Error('the bank is down');
   });
   const second = receiver({ ...common, deadLetters: letters });
-  second.on('transaction.paid', async (_, context) => {
+  second.on('transaction.paid', async () => {
     claimed.open();
     await working.opened;
-    await write?.((context as unknown as { transaction: PoolClient }).transaction);
   });
   const event = fixtures.transactionPaid();
   const send = async (hooks: Pick<typeof first, 'receive'>, more = {}) => {
@@ -90,29 +84,24 @@ function rivals({ world, elsewhere = false, options = {}, write }: Setting) {
   return {
     ...{ keep, failing, working, started, claimed },
     fail: () => send(first),
-    isKeeping: () => gated.calls.includes(held),
     process: (more = {}) => send(second, more),
-    endLease: () => world.endLease?.(`${namespace}:live:${event.id}`),
+    endLease: () => world.endLease(`${namespace}:live:${event.id}`),
     left: async () => (await lettersOf(second)).map(({ reason }) => reason),
   };
 }
 
-/** The lease of the first is over, or its handler has failed: from then on the other may have the event. */
-async function failedOrLapsed(setting: Setting) {
+/** The lease of the first is over: from then on the other may have the event. */
+async function lapsed(setting: Setting) {
   const both = rivals(setting);
   const answer = both.fail();
   await both.started.opened;
-  if (setting.world.endLease) await both.endLease();
-  else {
-    both.failing.open();
-    await until(both.isKeeping);
-  }
+  await both.endLease();
   return { both, answer };
 }
 
 /** @param more what the service has changed, when it rendered the event again */
 const isProcessedBeforeItIsKept = (more: object) => async (setting: Setting) => {
-  const { both, answer } = await failedOrLapsed(setting);
+  const { both, answer } = await lapsed(setting);
   both.working.open();
   expect(await both.process(more)).toEqual([200, 'processed']);
   both.failing.open();
@@ -121,14 +110,14 @@ const isProcessedBeforeItIsKept = (more: object) => async (setting: Setting) => 
   expect(await both.left()).toEqual([]);
 };
 
-/** What holds of each pair of stores, in a transaction or not. */
+/** What holds of each pair of stores, with a journal or not. */
 const LEAVES_NO_LETTER: Scenes = {
   'the event was processed before it is kept, from the same bytes': isProcessedBeforeItIsKept({}),
   'the event was processed before it is kept, from bytes that the service has rendered again':
     isProcessedBeforeItIsKept({ sent_at: 2 }),
 
   'the event is kept while the other works on it': async (setting) => {
-    const { both, answer } = await failedOrLapsed(setting);
+    const { both, answer } = await lapsed(setting);
     const processed = both.process();
     await both.claimed.opened;
     both.failing.open();
@@ -161,8 +150,8 @@ const TAKES_NO_CLAIM: Scenes = {
 };
 
 /** A receiver with one letter, whose handler waits for the test. */
-async function oneLetter({ world, elsewhere = false }: Setting, keep: 'failed' | 'drifted') {
-  const { letters, gated, namespace, common } = lettersOfWorld(world, elsewhere);
+async function oneLetter({ world }: Setting, keep: 'failed' | 'drifted') {
+  const { letters, gated, namespace, common } = lettersOfWorld(world);
   const [started, working] = [gate(), gate()];
   let fails = keep === 'failed';
   let runs = 0;
@@ -278,25 +267,12 @@ const DOES_ONE_OF_BOTH: Scenes = {
     await until(() => gated.calls.includes('read'));
     discarding.open();
     expect(await discarded).toBe(true);
-    // In a transaction the replay waits, and finds it gone.
     expect(await replaying).toMatchObject({ processed: 0, failed: 0 });
     expect([runs(), await drifted.tombstones()]).toEqual([0, 1]);
   },
 };
 
-const TAKES_IT_BACK: Scenes = {
-  'a letter that others have discarded meanwhile takes the transaction back': async (setting) => {
-    const { letter, letters, started, working, ...failed } = await oneLetter(setting, 'failed');
-    const replaying = failed.replay();
-    await started.opened;
-    // Not through a receiver, so that nothing asks for the claim.
-    await letters.discard(letter?.id ?? '', { by: 'eve', because: 'a statement' });
-    working.open();
-    expect(await replaying).toMatchObject({ gone: 1, processed: 0, failed: 0 });
-    expect(await failed.left()).toEqual([]);
-    expect(await failed.deliver()).toMatchObject({ outcome: 'processed' });
-  },
-};
+const WITH_JOURNAL = { options: { journal: true } } as const;
 
 describe('with stores in memory', () => {
   const open = (): Setting => {
@@ -307,6 +283,7 @@ describe('with stores in memory', () => {
     return { world: { store: memoryStore({ now: () => now }), deadLetters: memoryDeadLetters(), endLease } };
   };
   playAtOnce(open, LEAVES_NO_LETTER, TAKES_NO_CLAIM, DOES_ONE_OF_BOTH);
+  describe('and a journal', () => playAtOnce(() => ({ ...open(), ...WITH_JOURNAL }), LEAVES_NO_LETTER));
 });
 
 withRedis('with stores in Redis', () => {
@@ -329,23 +306,17 @@ describe.each(RIVALS)('with stores that are reached through %s', (client: SqlCli
   let letters: SqlLetters;
   const table = (name: string) => `${letters.schema}.${name}`;
   /** `postgresStore` is the same table, so it is one more way to the same rows. */
-  const stores = (own: boolean, transactional: boolean): World => {
+  const stores = (by: string): World => {
     const { database, run } = letters;
-    const { transaction: _, ...leased } = database;
     const pool = database.client as Pool;
     const events = table('webhook_event');
-    const place = client === 'pg' ? '$1' : '?';
-    const past = client === 'pg' ? "'-infinity'" : "'1000-01-01'";
-    const column = client === 'pg' ? 'key' : '`key`';
-    const used = (transactional ? database : leased) as typeof database;
+    const isOwn = by === 'postgresStore';
+    const [key, place, past] =
+      client === 'pg' ? ['key', '$1', "'-infinity'"] : ['`key`', '?', "'1000-01-01'"];
     return {
-      store: own
-        ? postgresStore({ pool, table: events, transactional: transactional as true })
-        : sqlStore({ ...used, table: events }),
-      deadLetters: own ? postgresDeadLetters({ pool, table: table('dead_letter') }) : letters.open(),
-      ...(!transactional && {
-        endLease: (key) => run(`UPDATE ${events} SET lease_ends = ${past} WHERE ${column} = ${place}`, [key]),
-      }),
+      store: isOwn ? postgresStore({ pool, table: events }) : sqlStore({ ...database, table: events }),
+      deadLetters: isOwn ? postgresDeadLetters({ pool, table: table('dead_letter') }) : letters.open(),
+      endLease: (of) => run(`UPDATE ${events} SET lease_ends = ${past} WHERE ${key} = ${place}`, [of]),
     };
   };
 
@@ -357,66 +328,8 @@ describe.each(RIVALS)('with stores that are reached through %s', (client: SqlCli
   afterAll(() => letters?.close());
 
   describe.each(client === 'pg' ? ['sqlStore', 'postgresStore'] : ['sqlStore'])('by %s', (by) => {
-    const own = by === 'postgresStore';
-
-    describe('in lease mode', () =>
-      playAtOnce(() => ({ world: stores(own, false) }), LEAVES_NO_LETTER, TAKES_NO_CLAIM, DOES_ONE_OF_BOTH));
-    describe('in a transaction', () => {
-      playAtOnce(() => ({ world: stores(own, true) }), LEAVES_NO_LETTER, DOES_ONE_OF_BOTH, TAKES_IT_BACK);
-
-      test('a replay needs no more than the connection of its transaction', async () => {
-        if (client !== 'pg') return;
-        const { store, deadLetters } = stores(own, true);
-        const pool = letters.database.client as Pool;
-        const failed = await oneLetter({ world: { store, deadLetters } }, 'failed');
-        const others = Array.from({ length: (pool.options.max ?? 10) - 1 }, () => pool.connect());
-        const taken = await Promise.all(others);
-        failed.working.open();
-        // The letters are counted, listed and read before the claim.
-        const report = await failed.replay();
-        for (const each of taken) each.release();
-        expect(report).toMatchObject({ processed: 1, failed: 0 });
-      });
-    });
-    describe('in a transaction, with letters elsewhere', () =>
-      playAtOnce(() => ({ world: stores(own, true), elsewhere: true }), LEAVES_NO_LETTER, DOES_ONE_OF_BOTH));
-    describe('in a transaction, with a journal', () =>
-      playAtOnce(() => ({ world: stores(own, true), options: { journal: true } }), LEAVES_NO_LETTER));
-
-    if (client !== 'pg') return;
-    test.each(['while', 'after'])(
-      'in a transaction, the event is kept while the other commits, which ends %s the first waits for it',
-      async (end) => {
-        const { run } = letters;
-        const name = `${table('slow')}_${own ? 'own' : 'any'}_${end}`;
-        const lock = randomBytes(4).readInt32BE();
-        await run(`CREATE TABLE ${name} (n int)`);
-        await run(`CREATE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql AS
-          'BEGIN PERFORM pg_advisory_xact_lock(${lock}); RETURN NULL; END'`);
-        await run(`CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON ${name} DEFERRABLE INITIALLY DEFERRED
-          FOR EACH ROW EXECUTE FUNCTION ${name}()`);
-        const holder = await (letters.database.client as Pool).connect();
-        await holder.query(`SELECT pg_advisory_lock(${lock})`);
-        const write = (transaction: PoolClient) =>
-          transaction.query({ text: `INSERT INTO ${name} VALUES (1)` });
-        const both = rivals({ world: stores(own, true), write });
-        const answer = both.fail();
-        both.failing.open();
-        await until(both.isKeeping);
-        both.working.open();
-        const processed = both.process();
-        const waiting = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid::bigint = $1::bigint AND NOT granted`;
-        await until(async () => (await run(waiting, [lock >>> 0])).length === 1);
-        both.keep.open();
-        await (end === 'after' ? answer : until(async () => (await both.left()).length === 1));
-        await holder.query(`SELECT pg_advisory_unlock(${lock})`);
-        holder.release();
-        expect([await answer, await processed]).toEqual([
-          [500, 'HANDLER_FAILED'],
-          [200, 'processed'],
-        ]);
-        expect(await both.left()).toEqual([]);
-      },
-    );
+    playAtOnce(() => ({ world: stores(by) }), LEAVES_NO_LETTER, TAKES_NO_CLAIM, DOES_ONE_OF_BOTH);
+    describe('and a journal', () =>
+      playAtOnce(() => ({ world: stores(by), ...WITH_JOURNAL }), LEAVES_NO_LETTER));
   });
 });

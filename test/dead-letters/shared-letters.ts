@@ -47,7 +47,7 @@ export function keepsSharedLetters({ open, another, dumpOf, parts, change, pages
       const letters = Array.from({ length: 50 }, () => aLetter({ namespace }));
       await Promise.all(letters.map((letter) => open().keep(letter)));
       expect(await open().count(queryOf({ namespace }))).toBe(50);
-      const removed = await Promise.all(letters.map((letter) => open().remove(letter, {})));
+      const removed = await Promise.all(letters.map((letter) => open().remove(letter)));
       expect(removed).toEqual(Array(50).fill(1));
       expect(await open().count(queryOf({ namespace }))).toBe(0);
     });
@@ -65,7 +65,7 @@ export function keepsSharedLetters({ open, another, dumpOf, parts, change, pages
       seen.push(...letters.map(({ id }) => id));
       // One that was seen, and one that is yet to come.
       for (const letter of [kept[page * pages.limit], kept[pages.letters - 1 - page]])
-        if (letter && (await store.remove(letter, {})) === 1) removed.add(letter.id);
+        if (letter && (await store.remove(letter)) === 1) removed.add(letter.id);
       if (page < 5) {
         const added = aLetter({ namespace });
         kept.push(added);

@@ -7,11 +7,14 @@ import {
   memoryStore,
   receiver,
 } from 'payment-webhooks';
+import type { WithOnce } from 'payment-webhooks/stores/postgres';
+import type { PoolClient } from 'pg';
 import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { KEY, receivable } from '../setup/delivery.js';
 import { lettersOf } from '../setup/faulty-dead-letters.js';
 import { needing } from '../setup/platform.js';
+import { raise } from '../setup/raise.js';
 import { type SqlLetters, sqlServers } from '../setup/sql-letters.js';
 
 const ON_POSTGRES = ['pg pool', 'pg'] as const;
@@ -23,15 +26,12 @@ const refund = z.looseObject({ refund: z.looseObject({ id: z.string() }) });
 const strict = z.looseObject({ metadata: z.record(z.string(), z.unknown()) });
 const loose = z.looseObject({ metadata: z.union([z.record(z.string(), z.unknown()), z.array(z.never())]) });
 
-interface Context {
-  readonly transaction?: object;
-}
-
 /** What the deployments of one app share, and the ledger that their handlers write. */
 interface App {
-  readonly store: IdempotencyStore<Context>;
+  readonly store: IdempotencyStore<object>;
   readonly deadLetters: DeadLetterStore;
-  pay(id: string, context: Context): unknown;
+  /** @param then what else the handler does before its payment is committed */
+  pay(id: string, context: object, then?: () => unknown): unknown;
   /** The events whose payment is committed. */
   paid(): Promise<string[]>;
 }
@@ -44,11 +44,8 @@ function deployments({ store, deadLetters, pay }: App, newKey: string) {
     privateKey: KEY,
     events: { 'payout.sent': strict },
     handlers: {
-      '*': async ({ id }, context) => {
-        // What is written in a transaction goes with it.
-        if (context.transaction) await pay(id, context);
-        throw new Error('the database of the orders is down');
-      },
+      '*': ({ id }, context) =>
+        pay(id, context, () => raise(new Error('the database of the orders is down'))),
     },
   });
   const after = receiver({
@@ -110,7 +107,10 @@ describe('60 events that could not be processed', () => {
   const ledger: string[] = [];
   areProcessedAfterTheFix(() => ({
     ...{ store: memoryStore(), deadLetters: memoryDeadLetters() },
-    pay: (id) => ledger.push(id),
+    pay: (id, _, then) => {
+      then?.();
+      ledger.push(id);
+    },
     paid: async () => ledger,
   }));
 });
@@ -129,10 +129,11 @@ needing('postgres').describe.each(ON_POSTGRES)('60 events through %s', (client) 
 
   areProcessedAfterTheFix(() => ({
     ...letters.stores({ encryptionKeys: [Buffer.alloc(32, 5)] }),
-    pay: (id, { transaction }) => {
-      const insert = `INSERT INTO ${ledger()} VALUES ($1)`;
-      return (transaction as { query(sql: string, values: string[]): unknown }).query(insert, [id]);
-    },
+    pay: (id, context, then) =>
+      (context as WithOnce<PoolClient>).once(async (tx) => {
+        await tx.query(`INSERT INTO ${ledger()} VALUES ($1)`, [id]);
+        then?.();
+      }),
     paid: async () => (await letters.run(`SELECT event FROM ${ledger()}`)).map(({ event }) => String(event)),
   }));
 });

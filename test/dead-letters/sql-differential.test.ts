@@ -66,7 +66,7 @@ function nextCall({ roll, pick }: ReturnType<typeof dice>, ids: string[]): [stri
   const calls: readonly (readonly [string, number, Call])[] = [
     ['keep', 8, (store) => store.keep(letter)],
     ['update', 3, (store) => store.update(id, { reason, code, issues, attempts })],
-    ['remove', 2, (store) => store.remove(letter, {})],
+    ['remove', 2, (store) => store.remove(letter)],
     ['discard', 1, (store) => store.discard(id, { by, because: 'ü 💶' })],
     ['list', 4, (store) => listed(store, query, limit)],
     ['count', 2, (store) => store.count(query)],

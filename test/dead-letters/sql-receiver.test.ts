@@ -1,22 +1,20 @@
-// A receiver with its dead letters in Postgres or MariaDB, through clients that users have: one commit, and every call.
+// A receiver with its dead letters in Postgres or MariaDB, through clients that users have: writes inside `once`, and every call.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { memoryDeadLetters, type Receiver, type ReceiverOptions, receiver } from 'payment-webhooks';
+import { type Receiver, type ReceiverOptions, receiver } from 'payment-webhooks';
 import { postgresDeadLetters, postgresStore } from 'payment-webhooks/stores/postgres';
-import { sqlDeadLetters, sqlStore } from 'payment-webhooks/stores/sql';
+import { sqlDeadLetters, sqlStore, type WithOnce } from 'payment-webhooks/stores/sql';
 import { Pool } from 'pg';
 import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
-import { captureLog } from '../setup/captured-log.js';
 import { KEY, receivable } from '../setup/delivery.js';
-import { faultyDeadLetters, lettersOf } from '../setup/faulty-dead-letters.js';
-import { aLetter } from '../setup/letters.js';
+import { lettersOf } from '../setup/faulty-dead-letters.js';
 import { describeEachClient, isPostgres, type SqlLetters, sqlServers } from '../setup/sql-letters.js';
-import { until } from '../setup/waiting.js';
 import { startWire } from '../stores/postgres-wire.js';
-import { granted } from '../stores/worlds.js';
 
 const openLetters = sqlServers();
 const encryptionKeys = [Buffer.alloc(32, 3)];
+/** The claim, BEGIN with the row, COMMIT, and the completion. */
+const ONCE = 4;
 const request = { leaseMs: 60_000, fingerprint: 'f'.repeat(12) };
 const REFUND = z.looseObject({ refund: z.looseObject({ id: z.string() }) });
 const refund = (id: string) => ({ ...fixtures.event('refund.made', { refund: { id } }), id });
@@ -57,21 +55,22 @@ describeEachClient('a receiver with dead letters through %s', (client) => {
   const eventsOf = async (hooks: Pick<Receiver, 'deadLetters'>) =>
     (await lettersOf(hooks)).map(({ eventId, reason, attempts }) => [eventId, reason, attempts]);
 
-  /** A refund, and a receiver whose handler writes its payment, and fails until it is told otherwise. */
+  /** A refund, and a receiver whose handler writes its payment inside `once`, and fails there until it is told otherwise. */
   function paying(namespace: string, given: Given = {}, write = pay) {
     const bank = { fails: true };
-    const handler = async ({ id }: { id: string }, { transaction }: { transaction: Ledger }) => {
-      await write(transaction, id);
-      if (bank.fails) throw new Error('the bank is down');
-    };
+    const handler = ({ id }: { id: string }, { once }: WithOnce<object>) =>
+      once(async (tx) => {
+        await write(tx as Ledger, id);
+        if (bank.fails) throw new Error('the bank is down');
+      });
     const options = { privateKey: KEY, logger: false, ...stores(), namespace, ...given } as object;
     const hooks = receiver({ ...options, events: { 'refund.made': REFUND } });
-    hooks.on('*', handler as never);
+    hooks.on('*', handler as never, { name: 'ledger' });
     const id = `${namespace}-${letters.schema}`;
     return { bank, hooks, id, send: () => deliver(hooks, refund(id)) };
   }
 
-  test('removes the letter of an event in the commit that processes it', async () => {
+  test('removes the letter of an event when it is processed', async () => {
     const { bank, hooks, id, send } = paying('commit');
     expect(await send()).toEqual([500, 'HANDLER_FAILED']);
     expect(await eventsOf(hooks)).toEqual([[id, 'failed', 1]]);
@@ -81,22 +80,7 @@ describeEachClient('a receiver with dead letters through %s', (client) => {
     expect(await send()).toEqual([200, 'duplicate']);
   });
 
-  test('commits nothing when its letter is not removed, and says so', async () => {
-    const log = captureLog();
-    const { store, deadLetters } = stores();
-    const faulty = faultyDeadLetters({}, { store: deadLetters, database: deadLetters.database as object });
-    const { bank, id, send } = paying('unremoved', { store, deadLetters: faulty, logger: log.logger });
-    expect(await send()).toEqual([500, 'HANDLER_FAILED']);
-    bank.fails = false;
-    faulty.faults.remove = () => Promise.reject(new Error('the table is locked'));
-    expect(await send()).toEqual([503, 'STORE_UNAVAILABLE']);
-    expect(await paid(id)).toBe(0);
-    const messages = log.lines.map(({ msg }) => msg).join('\n');
-    expect(messages).toMatch(/^the dead letter was not removed, so nothing is committed: /m);
-    expect(messages).not.toContain('the event is processed');
-  });
-
-  test('removes what the journal kept in that commit, and keeps it where there is no commit', async () => {
+  test('removes what the journal kept when it is processed, and keeps it when the handler fails', async () => {
     const seen: unknown[] = [];
     const look = async (transaction: Ledger, id: string) => {
       seen.push(...(await eventsOf(hooks)));
@@ -113,37 +97,7 @@ describeEachClient('a receiver with dead letters through %s', (client) => {
     expect([await eventsOf(hooks), await paid(id)]).toEqual([[], 1]);
   });
 
-  if (client === 'pg')
-    test.each(['REPEATABLE READ', 'SERIALIZABLE'])(
-      'removes what the journal kept after a %s transaction began',
-      async (level) => {
-        const { database } = letters;
-        const transaction: typeof database.transaction = (work) =>
-          database.transaction(async (begun) => {
-            await (begun as Ledger).query(`SET TRANSACTION ISOLATION LEVEL ${level}`, []);
-            await work(begun);
-          });
-        const store = sqlStore({ ...database, transaction, table: inSchema('webhook_event') });
-        const { bank, hooks, id, send } = paying(level.replace(' ', '-'), { store, journal: true });
-        bank.fails = false;
-        expect(await send()).toEqual([200, 'processed']);
-        expect([await eventsOf(hooks), await paid(id)]).toEqual([[], 1]);
-      },
-    );
-
-  test.each(['in memory', 'on another pool'])('removes a letter that is kept %s', async (where) => {
-    const another = letters.again();
-    const deadLetters = where === 'in memory' ? memoryDeadLetters() : another.open({ encryptionKeys });
-    const { bank, hooks, id, send } = paying(where.replaceAll(' ', '-'), { deadLetters });
-    await send();
-    expect([await eventsOf(hooks), await paid(id)]).toEqual([[[id, 'failed', 1]], 0]);
-    bank.fails = false;
-    expect(await send()).toEqual([200, 'processed']);
-    expect([await eventsOf(hooks), await paid(id)]).toEqual([[], 1]);
-    await another.close();
-  });
-
-  describe('where the commit fails', () => {
+  describe('where the commit of the handler fails', () => {
     /** A payment that is not allowed makes the commit fail, and no statement before it. */
     const allow = (id: string) => letters.run(`INSERT INTO ${inSchema('allowed')} VALUES (${place})`, [id]);
     if (!isPostgres(client)) return;
@@ -163,32 +117,20 @@ describeEachClient('a receiver with dead letters through %s', (client) => {
       await send();
       const [before] = await lettersOf(hooks);
       bank.fails = false;
-      expect(await send()).toEqual([503, 'STORE_UNAVAILABLE']);
+      expect(await send()).toEqual([500, 'HANDLER_FAILED']);
       const key = `same-letter:live:${id}`;
-      expect([await rows('webhook_event', 'key', key), await rows('owed', 'event', id)]).toEqual([[], []]);
-      expect(await lettersOf(hooks)).toEqual([{ ...before, attempts: 2, code: 'STORE_UNAVAILABLE' }]);
+      expect(await rows('webhook_event', 'key', `${key} ledger`)).toEqual([]);
+      expect(await rows('owed', 'event', id)).toEqual([]);
+      expect(await lettersOf(hooks)).toEqual([{ ...before, attempts: 2 }]);
       await allow(id);
       expect(await hooks.deadLetters?.replay()).toMatchObject({ processed: 1 });
       expect([await lettersOf(hooks), await rows('owed', 'event', id)]).toEqual([[], [{ event: id }]]);
     });
-
-    test('keeps what the journal kept', async () => {
-      const { bank, hooks, id, send } = paying('owing', { journal: true }, async (transaction, id) => {
-        expect(await eventsOf(hooks)).toHaveLength(1);
-        await owe(transaction, id);
-      });
-      bank.fails = false;
-      expect(await send()).toEqual([503, 'STORE_UNAVAILABLE']);
-      expect(await eventsOf(hooks)).toEqual([[id, 'failed', 1]]);
-      await allow(id);
-      expect(await send()).toEqual([200, 'processed']);
-      expect([await eventsOf(hooks), await rows('owed', 'event', id)]).toEqual([[], [{ event: id }]]);
-    });
   });
 
-  test.each(['COMMIT', 'ROLLBACK'])('keeps a letter whose handler sends %s in a replay', async (end) => {
-    const ending = (transaction: Ledger) => (bank.fails ? undefined : transaction.query(end, []));
-    const { bank, hooks, id, send } = paying(`ended-${end}`, {}, ending);
+  test('keeps a letter whose handler sends ROLLBACK in a replay', async () => {
+    const ending = (transaction: Ledger) => (bank.fails ? undefined : transaction.query('ROLLBACK', []));
+    const { bank, hooks, id, send } = paying('ended', {}, ending);
     await send();
     const [before] = await lettersOf(hooks);
     bank.fails = false;
@@ -219,9 +161,8 @@ describeEachClient('a receiver with dead letters through %s', (client) => {
       bank.fails = false;
       expect(await hooks.deadLetters?.replay()).toMatchObject({ processed: 1 });
       expect([await eventsOf(hooks), await paid(id)]).toEqual([[], 1]);
-      const leased = sqlStore({ ...renamed, transaction: undefined, table: inSchema('webhook_event') });
-      await leased.claim('camel:live:running', request);
-      const running = await leased.claim('camel:live:running', request);
+      await store.claim('camel:live:running', request);
+      const running = await store.claim('camel:live:running', request);
       expect(running.status === 'in_progress' && running.retryAfterMs).toBeGreaterThan(1_000);
     });
 
@@ -246,27 +187,25 @@ describeEachClient('a receiver with dead letters through %s', (client) => {
       const { store, deadLetters } = stores();
       expect(await count({ store, deadLetters })).toBe(await count({ store }));
     });
-  // A rollback forgets that an event was tried, so letters on another pool are looked for each time.
   else
     test.each([
-      ['lease', 'no pool', 2],
-      ['lease', 'the same pool', 2],
-      ['lease', 'another pool', 2],
-      ['transactional', 'no pool', 4],
-      ['transactional', 'the same pool', 4],
-      ['transactional', 'another pool', 5],
-    ] as const)('%s mode with letters on %s: %i statements of an event', async (mode, where, statements) => {
+      ['no once', 'no pool', 2],
+      ['no once', 'the same pool', 2],
+      ['no once', 'another pool', 2],
+      ['once', 'no pool', ONCE],
+      ['once', 'the same pool', ONCE],
+      ['once', 'another pool', ONCE],
+    ] as const)('%s, with letters on %s: %i statements of an event', async (by, where, statements) => {
       const wire = await startWire(process.env.TEST_POSTGRES_URL ?? '');
       const open = () => new Pool({ connectionString: wire.connectionString, max: 1 });
       const [pool, far] = [open(), open()];
-      const transactional = mode === 'transactional';
-      const events = { pool, table: inSchema('webhook_event') };
-      const store = postgresStore({ ...events, transactional: transactional as true });
+      const store = postgresStore({ pool, table: inSchema('webhook_event') });
       const on = { 'no pool': undefined, 'the same pool': pool, 'another pool': far }[where];
       const table = inSchema('dead_letter');
       const deadLetters = on && postgresDeadLetters({ pool: on, table, encryptionKeys });
-      const handlers = { '*': () => {} };
-      const hooks = receiver({ privateKey: KEY, logger: false, store, deadLetters, handlers });
+      const hooks = receiver({ privateKey: KEY, logger: false, store, deadLetters });
+      const nothing = (_: unknown, { once }: WithOnce<object>) => by === 'once' && once(() => {});
+      hooks.on('*', nothing as never, { name: 'nothing' });
       const taken = () => {
         const { statements } = wire;
         wire.statements = 0;
@@ -276,46 +215,4 @@ describeEachClient('a receiver with dead letters through %s', (client) => {
       await Promise.all([pool.end(), far.end()]);
       await wire.close();
     });
-
-  test('joins letters that are reached through the same client and no others, and looks for theirs alone', async () => {
-    const { store, deadLetters } = stores();
-    const another = letters.again();
-    const { transaction: _, ...leased } = letters.database;
-    expect(store.joins?.(deadLetters)).toBe(true);
-    for (const others of [{ database: {} }, another.open({ encryptionKeys }), memoryDeadLetters()])
-      expect(store.joins?.(others)).toBe(false);
-    const inLeaseMode =
-      client === 'pg pool'
-        ? postgresStore({ pool: leased.client as Pool, table: inSchema('webhook_event') })
-        : sqlStore({ ...leased, table: inSchema('webhook_event') });
-    expect(inLeaseMode.joins?.(deadLetters)).toBe(false);
-    for (const given of [deadLetters, undefined]) {
-      const claim = granted(await store.claim(`joins:live:${!given}`, { ...request, deadLetters: given }));
-      const before = claim.kept;
-      await claim.complete();
-      expect([before, claim.kept]).toEqual(given ? [false, false] : [undefined, undefined]);
-    }
-    await another.close();
-  });
-
-  test('says when the transaction of a claim has ended', async () => {
-    const { store } = stores();
-    for (const end of ['lease', 'release'] as const) {
-      const claim = granted(await store.claim(`ended:live:${end}`, request));
-      await (end === 'lease' ? claim.renew(50) : claim.release([]));
-      await until(() => claim.open === false);
-    }
-  });
-
-  test.each(['COMMIT', 'ROLLBACK'])('removes no letter after a handler has sent %s', async (end) => {
-    const { store, deadLetters } = stores();
-    const event = aLetter({ namespace: 'ender', eventId: end });
-    const id = await deadLetters.keep(event);
-    const claim = granted(await store.claim(event.key, request));
-    const { transaction } = claim.context;
-    await (transaction as Ledger).query(end, []);
-    expect(await deadLetters.remove(event, { transaction })).toBe(0);
-    await expect((async () => claim.complete())()).rejects.toThrow('A handler has ended');
-    expect((await deadLetters.read(id)).status).toBe('found');
-  });
 });

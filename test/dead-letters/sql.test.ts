@@ -6,7 +6,12 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Pool as MysqlPool, PoolConnection } from 'mysql2/promise';
 import { ConfigurationError, receiver, StoreError } from 'payment-webhooks';
 import { postgresDeadLetters } from 'payment-webhooks/stores/postgres';
-import { type SqlDeadLetters, type SqlValue, sqlDeadLetters } from 'payment-webhooks/stores/sql';
+import {
+  type SqlDeadLetters,
+  type SqlValue,
+  sqlDeadLetters,
+  type WithOnce,
+} from 'payment-webhooks/stores/sql';
 import { deadLetterContract } from 'payment-webhooks/testing';
 import { Pool } from 'pg';
 import { fixtures } from '../../src/fixtures/fixture.js';
@@ -20,7 +25,6 @@ import { keepsSharedLetters, NEW_KEY, OLD_KEY } from './shared-letters.js';
 
 const openLetters = sqlServers();
 const encryptionKeys = [OLD_KEY];
-const readsIn = (transaction: { query(sql: string): unknown }, sql: string) => transaction.query(sql);
 const newId = () => randomBytes(16).toString('hex');
 const ODD_IDS = 'e-1|e-1 |E-1| e-1|é|e\u0301|É|ß|ss|e\'1|e\\1|e\\\\1|e"1|💶|💷'.split('|');
 
@@ -106,7 +110,7 @@ describeEachClient('dead letters through %s', (client) => {
       expect(found.map((letter) => [letter.id, letter.eventId])).toEqual([[id, eventId]]);
     }
     const why = { by: "Ωμέγα \\' OR 1=1 -- ", because: `💶 \\" it's a test?` };
-    for (const letter of kept.slice(0, 3)) expect(await open().remove(letter, {})).toBe(1);
+    for (const letter of kept.slice(0, 3)) expect(await open().remove(letter)).toBe(1);
     for (const { id } of kept.slice(3)) expect(await open().discard(id, why)).toBe(true);
     const discarded = { ...queryOf({ namespace: 'bytes' }), discarded: true };
     const { letters: tombstones } = await open().list(discarded, { limit: 50 });
@@ -134,7 +138,7 @@ describeEachClient('dead letters through %s', (client) => {
       await Promise.all(
         Array.from({ length: 45 }, (_, index) => {
           if (index % 3 === 0) return store.keep({ ...letter, id: newId() });
-          return index % 3 === 1 ? store.remove(letter, {}) : store.update(id, change);
+          return index % 3 === 1 ? store.remove(letter) : store.update(id, change);
         }),
       );
       const { letters: left } = await store.list(queryOf(letter), { limit: 5 });
@@ -154,40 +158,6 @@ describeEachClient('dead letters through %s', (client) => {
     await open().keep(letter);
     await open().discard(letter.id, WHY);
     expect(await rowOf(letter.id)).toMatchObject({ body: null, head: null });
-  });
-
-  if (isPostgres(client))
-    test('are read as they are, also in a transaction that sees the past', async () => {
-      const store = letters.open();
-      const id = await store.keep(aLetter());
-      await letters.within('COMMIT', async (transaction) => {
-        await readsIn(transaction as never, 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ');
-        await readsIn(transaction as never, `SELECT 1 FROM ${table()}`);
-        expect((await store.read(id, { transaction })).status).toBe('found');
-        await store.discard(id, WHY);
-        expect(await store.read(id, { transaction })).toEqual({ status: 'gone' });
-      });
-    });
-
-  test('are removed by the commit of a transaction, and stay when it is rolled back', async () => {
-    const store = open({ encryptionKeys });
-    const letter = aLetter({ namespace: 'commit' });
-    // As the claim of an event does; in Postgres a transaction that has written nothing may be one that a handler began.
-    const begins = isPostgres(client) ? 'SELECT pg_current_xact_id()' : `SELECT 1 FROM ${table()}`;
-    await letters.within('ROLLBACK', async (transaction) => {
-      await readsIn(transaction as never, begins);
-      await readsIn(transaction as never, `SELECT 1 FROM ${table()}`);
-      // Kept after the transaction has begun to read, as the journal does.
-      await store.keep(letter);
-      expect(await store.remove(letter, { transaction })).toBe(1);
-      expect(await store.remove(letter, { transaction })).toBe(0);
-    });
-    expect((await store.read(letter.id)).status).toBe('found');
-    await letters.within('COMMIT', async (transaction) => {
-      await readsIn(transaction as never, begins);
-      expect(await store.remove(letter, { transaction })).toBe(1);
-    });
-    expect(await store.read(letter.id)).toEqual({ status: 'gone' });
   });
 
   test('are pruned in batches when their retention is over, by several at once', async () => {
@@ -239,8 +209,8 @@ describeEachClient('dead letters through %s', (client) => {
       await count('update', () => store.update(letter.id, { reason: 'failed', code: undefined, issues: [] }));
       await count('list', () => store.list(queryOf(letter), { limit: 5 }));
       await count('count', () => store.count(queryOf(letter)));
-      await count('remove', () => store.remove(letter, {}));
-      await count('nothing', () => store.remove(letter, {}));
+      await count('remove', () => store.remove(letter));
+      await count('nothing', () => store.remove(letter));
       await store.keep(other);
       await count('discard', () => store.discard(other.id, WHY));
       expect(counts).toEqual(client === 'pg' ? POSTGRES_COUNTS : MYSQL_COUNTS);
@@ -321,7 +291,7 @@ withMariadb('dead letters in MariaDB', () => {
       for (const call of [
         () => store.keep(letter),
         () => store.update(letter.id, letter),
-        () => store.remove(letter, {}),
+        () => store.remove(letter),
         () => store.discard(letter.id, WHY),
         () => store.prune(),
       ])
@@ -385,9 +355,11 @@ withMariadb('dead letters in MariaDB', () => {
     for (const id of ids) await before.receive(receivable({ ...fixtures.event('refund.made', {}), id }));
     expect(await before.deadLetters.count()).toMatchObject({ total: 40 });
     const replaying = [0, 1, 2].map(() => {
-      const hooks = start().onUnknown(async ({ id }, { transaction }) => {
-        await (transaction as PoolConnection).query(`INSERT INTO ${letters.schema}.ledger VALUES (?)`, [id]);
-      });
+      const hooks = start();
+      const insert = `INSERT INTO ${letters.schema}.ledger VALUES (?)`;
+      const write = ({ id }: { id: string }, { once }: WithOnce<object>) =>
+        once((connection) => (connection as PoolConnection).query(insert, [id]));
+      hooks.onUnknown(write, { name: 'ledger' });
       return hooks.deadLetters.replay({ concurrency: 3 });
     });
     const reports = await Promise.all(replaying);
@@ -416,7 +388,7 @@ needing('postgres').describe('dead letters in the table of postgresDeadLetters()
       expect(await other.keep({ ...letter, id: newId() })).toBe(letter.id);
       const list = [queryOf(letter), { limit: 5 }] as const;
       expect(await one.list(...list)).toEqual(await other.list(...list));
-      expect(await other.remove(letter, {})).toBe(1);
+      expect(await other.remove(letter)).toBe(1);
       expect(await one.read(letter.id)).toEqual({ status: 'gone' });
     }
     await letters.close();
@@ -470,14 +442,13 @@ describe('the options of dead letters in a SQL database', () => {
     expect(() => open(options && { ...given, ...options })).toThrow(message);
   });
 
-  test('say for how long letters are kept, where, and that processes share them', () => {
-    for (const [store, database] of [
-      [postgresDeadLetters({ pool, retention: '90d' }), pool],
-      [sqlDeadLetters({ ...any, dialect: 'mysql', retention: '90d' }), any.client],
-    ] as const) {
+  test('say for how long letters are kept, and that processes share them', () => {
+    const retention = '90d';
+    for (const store of [
+      postgresDeadLetters({ pool, retention }),
+      sqlDeadLetters({ ...any, dialect: 'mysql', retention }),
+    ])
       expect(store).toMatchObject({ retentionMs: 90 * 86_400_000, scope: 'shared' });
-      expect(store.database).toBe(database);
-    }
   });
 
   test.each(['postgres', 'mysql'] as const)('reject a client that gives no rows in %s', async (dialect) => {

@@ -220,12 +220,14 @@ test.each([
 });
 
 test('what a store adds to the context under the same name replaces no issues', async () => {
-  const store = faultyStore({}, { more: { context: { issues: 'of the store', transaction: 'tx' } } });
+  const context = { issues: 'of the store', tenant: 'acme' };
+  const forHandler = () => ({ context, end: () => ({ wrote: false }) });
+  const store = faultyStore({}, { more: { forHandler } });
   const seen: unknown[] = [];
-  const handler = (_event: unknown, context: HandlerContext & { transaction?: unknown }) =>
-    seen.push(context.issues, context.transaction);
+  const handler = (_event: unknown, context: HandlerContext & { tenant?: unknown }) =>
+    seen.push(context.issues, context.tenant);
   const endpoint = await start({ store, handlers: { '*': handler } });
   await endpoint.post();
   await endpoint.post(delivery(drifted()));
-  expect(seen).toEqual([undefined, 'tx', AMOUNT, 'tx']);
+  expect(seen).toEqual([undefined, 'acme', AMOUNT, 'acme']);
 });

@@ -4,7 +4,7 @@ import { postgresStore } from 'payment-webhooks/stores/postgres';
 import type { Pool } from 'pg';
 import { newBoss } from '../setup/pg-boss.js';
 import { until } from '../setup/waiting.js';
-import { type BossMode, NEVER, QUEUE, TABLES } from './boss-merchant.js';
+import { type BossMode, QUEUE, TABLES } from './boss-merchant.js';
 import { bundleProgram, type Campaign, runAndJudge, startLedger } from './environment.js';
 import { findingsFrom, type History, type JobRecord, recordsFrom } from './history.js';
 import { LEDGER, readLedger } from './merchant.js';
@@ -44,7 +44,7 @@ export function runBossCampaign({
     boss.on('error', () => {});
     defer(() => boss.stop({ graceful: false }));
     await boss.start();
-    for (const name of [QUEUE, NEVER]) await boss.createQueue(name, { name } as never);
+    await boss.createQueue(QUEUE, { name: QUEUE } as never);
     for (const table of Object.values(TABLES)) await postgresStore({ pool, table }).migrate();
     const start = async (name: string) => {
       const env = { MODE: mode, POSTGRES_URL: postgres.url };
@@ -74,7 +74,7 @@ export function runBossCampaign({
     );
     const jobs = await readJobs(pool);
     const history: History = {
-      campaign: { type: 'campaign', campaign: 'jobs', mode, transactional: mode === 'one commit' },
+      campaign: { type: 'campaign', campaign: 'jobs', mode, once: mode === 'once' },
       records: [
         ...attemptsOf(sender.history),
         ...recordsFrom('fault', faults),
@@ -84,15 +84,14 @@ export function runBossCampaign({
         ...findingsFrom([...applications.unexplained, ...workers.unexplained]),
       ],
     };
-    return { history, jobs: jobs.filter(({ undone }) => !undone).length };
+    return { history, jobs: jobs.length };
   });
 }
 
 async function readJobs(pool: Pool): Promise<Omit<JobRecord, 'type'>[]> {
   const { rows } = await pool.query<Omit<JobRecord, 'type'>>(
-    `SELECT (data->>'rawBody')::json->>'id' AS event, state = 'completed' AS done, name = $2 AS undone
-    FROM pgboss.job WHERE name IN ($1, $2)`,
-    [QUEUE, NEVER],
+    `SELECT (data->>'rawBody')::json->>'id' AS event, state = 'completed' AS done FROM pgboss.job WHERE name = $1`,
+    [QUEUE],
   );
   return rows;
 }

@@ -3,12 +3,10 @@ import { postgresStore } from 'payment-webhooks/stores/postgres';
 import { newBoss } from '../setup/pg-boss.js';
 import { quietPool } from '../setup/quiet-pool.js';
 
-/** `one commit`: store and workers are transactional. `queue alone`: no store at all. */
-export type BossMode = 'one commit' | 'queue alone';
+/** `once`: both sides have a store, and workers write inside `once`. `queue alone`: no store at all. */
+export type BossMode = 'once' | 'queue alone';
 
 export const QUEUE = 'webhooks';
-/** Its jobs are added in transactions that are rolled back: there must never be one. */
-export const NEVER = 'never-committed';
 /** A job may be in the hands of many workers that are killed; each time another gets it after 5 s. */
 export const JOB_OPTIONS = { retryLimit: 100, retryDelay: 0, retryBackoff: false, expireInSeconds: 5 };
 /** The two sides remember events apart, as two services with their own tables would. */
@@ -21,6 +19,6 @@ export async function startBossProcess(side: keyof typeof TABLES) {
   const boss = await newBoss({ connectionString, supervise: false, schedule: false, max: 5 });
   boss.on('error', () => {});
   await boss.start();
-  const store = MODE === 'one commit' && postgresStore({ pool, table: TABLES[side], transactional: true });
+  const store = MODE === 'once' && postgresStore({ pool, table: TABLES[side] });
   return { pool, boss, store };
 }

@@ -3,7 +3,7 @@ import { postgresStore } from 'payment-webhooks/stores/postgres';
 import { type Deliveries, deliverUnderFaults } from './deliveries.js';
 import { bundleProgram, type Campaign, runAndJudge, startLedger, startOwnRedis } from './environment.js';
 import { startProxy } from './faulty-proxy.js';
-import { isTransactional, LEDGER, type Mode, RUNS, readLedger } from './merchant.js';
+import { LEDGER, type Mode, RUNS, readLedger } from './merchant.js';
 import { networkFaults, type Plan, planFaults, WORKER_FAULTS } from './nemesis.js';
 
 export type FaultKind =
@@ -33,7 +33,7 @@ export function runCampaign({ mode, plan, progress, ...load }: CampaignOptions):
     const { history } = await deliverUnderFaults({
       ...load,
       program,
-      campaign: { mode, transactional: isTransactional(mode) },
+      campaign: { mode, once: mode === 'once' },
       env: {
         ...{ MODE: mode, STORE_PORT: String(proxy.port), LEDGER_URL: postgres.url },
         RUNS: hasFaults ? 'yes' : '',

@@ -39,7 +39,7 @@ function firstOf<Kind extends Type>(
 const firstRow = (history: History) => firstOf(history, 'row', ({ replay }) => !replay);
 const firstSuccess = (history: History) =>
   firstOf(history, 'attempt', ({ status, forged, replay }) => status === 200 && !forged && !replay);
-const job = (history: History) => firstOf(history, 'job', ({ undone }) => !undone);
+const job = (history: History) => firstOf(history, 'job');
 const conflict = (history: History) => firstOf(history, 'letter', ({ reason }) => reason === 'conflict');
 const calmly = ({ records }: History) => records.filter(({ type }) => type !== 'fault');
 
@@ -157,10 +157,6 @@ const LETTER_EDITS: Edits = {
 const JOB_EDITS: Edits = {
   'a job that is missing': [without('job'), 'not exactly one job'],
   'a job that is there twice': [adding(job), 'not exactly one job'],
-  'a job of a transaction that was rolled back': [
-    adding((history) => ({ ...job(history), undone: true })),
-    'rolled back',
-  ],
   'a job of nobody': [
     adding((history) => ({ ...job(history), event: 'nobody' })),
     'jobs are of no genuine event',
@@ -168,17 +164,17 @@ const JOB_EDITS: Edits = {
   'a job that was not completed': [changing(job, { done: false }), 'were not completed'],
 };
 
-function editsFor({ campaign, transactional, journal }: History['campaign']) {
+function editsFor({ campaign, once, journal }: History['campaign']) {
   return Object.entries({
     ...EDITS,
     ...(campaign === 'jobs' ? JOB_EDITS : RUN_EDITS),
     ...(campaign === 'dead letters' ? LETTER_EDITS : DELIVERY_EDITS),
     ...(campaign === 'deliveries' && REPLAY_EDITS),
-    ...(transactional && {
+    ...(once && {
       // Far from every fault, by a worker that nothing ended.
-      'two rows in one transaction': [
+      'two rows inside once': [
         adding((history) => ({ ...firstRow(history), worker: -1, at: NEVER })),
-        'are one commit',
+        'are written inside once',
       ],
       ...(campaign === 'jobs' && {
         'a job without a claim': [without('claim'), 'a job without a claim'],
@@ -207,9 +203,9 @@ describe.each(histories)('$name', (history) => {
 test('there is a history of each mode', () => {
   const modes = histories.map(({ campaign: { campaign, mode } }) => `${campaign}, ${mode}`);
   expect([...new Set(modes)].sort()).toEqual([
-    ...['dead letters, postgres', 'dead letters, redis', 'dead letters, transactional'],
-    ...['deliveries, postgres', 'deliveries, redis', 'deliveries, transactional'],
-    ...['jobs, one commit', 'jobs, queue alone'],
+    ...['dead letters, once', 'dead letters, postgres', 'dead letters, redis'],
+    ...['deliveries, once', 'deliveries, postgres', 'deliveries, redis'],
+    ...['jobs, once', 'jobs, queue alone'],
   ]);
 });
 

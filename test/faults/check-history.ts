@@ -105,10 +105,7 @@ export function checkHistory(history: History): Verdict {
     'events needed more than two retries after the last fault',
   );
   mustBeNone(unexplained, 'events ran twice, and no fault explains it');
-  mustBeNone(
-    campaign.transactional ? doubled : [],
-    'events have two rows although claim and row are one commit',
-  );
+  mustBeNone(campaign.once ? doubled : [], 'events have two rows although they are written inside once');
   mustBeNone(
     ranAgain.filter(
       (event) => !isForgotten(campaign, rowsOf.get(event) ?? [], faults, lateOf.get(event) ?? []),
@@ -171,21 +168,19 @@ function checkJobs(
   owed: ReadonlySet<string>,
   mustBeNone: MustBeNone,
 ): void {
-  const all = recordsOf(history, 'job');
-  const jobs = all.filter(({ undone }) => !undone);
+  const jobs = recordsOf(history, 'job');
   const jobsOf = groupByEvent(jobs);
   const claims = new Set(eventsOf(recordsOf(history, 'claim')));
   mustBeNone(
     [...owed].filter((event) => jobsOf.get(event)?.length !== 1),
     'events were accepted and have not exactly one job',
   );
-  mustBeNone(eventsOf(all.filter(({ undone }) => undone)), 'jobs are of a transaction that was rolled back');
   mustBeNone(
     [...jobsOf.keys()].filter((event) => !attemptsOf.has(event)),
     'jobs are of no genuine event',
   );
   mustBeNone(eventsOf(jobs.filter(({ done }) => !done)), 'jobs were not completed');
-  if (history.campaign.transactional)
+  if (history.campaign.once)
     mustBeNone(
       [...new Set([...jobsOf.keys(), ...claims])].filter(
         (event) => !(jobsOf.has(event) && claims.has(event)),
@@ -280,19 +275,19 @@ function leaksDetails({ status, body }: AttemptRecord): boolean {
   return body.includes(HANDLER_TEXT) || (status >= 400 && !ANSWERS.test(body));
 }
 
-/** A restarted Redis has lost its data. In lease mode the answer is 200 even when the store did not get the completion. */
+/** A restarted Redis has lost its data. Without `once` the answer is 200 even when the store did not get the completion. */
 function isForgotten(
-  { mode, transactional }: CampaignRecord,
+  { mode, once }: CampaignRecord,
   rows: readonly RowRecord[],
   faults: readonly FaultRecord[],
   late: readonly LateRecord[],
 ): boolean {
   const last = Math.max(...rows.map(({ at }) => at));
-  if (!transactional && late.some(({ at }) => isAfter(at, last))) return true;
+  if (!once && late.some(({ at }) => isAfter(at, last))) return true;
   return faults.some(({ kind, worker, from, until }) => {
     if (kind === 'restart redis') return mode === 'redis' && last <= until + SLACK_MS;
     const wasFelt = from <= last + COMPLETING_MS && last <= until + SLACK_MS;
-    return !transactional && worker === undefined && wasFelt;
+    return !once && worker === undefined && wasFelt;
   });
 }
 

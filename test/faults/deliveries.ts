@@ -8,7 +8,7 @@ import { attemptsOf, Sender, type Sent } from './sender.js';
 import { startWorkers, type Workers } from './workers.js';
 
 export interface Deliveries {
-  readonly campaign: Pick<CampaignRecord, 'mode' | 'transactional' | 'mayLose'>;
+  readonly campaign: Pick<CampaignRecord, 'mode' | 'once' | 'mayLose'>;
   /** Of the workers, or which one the next of them runs. */
   readonly program: string | (() => string);
   readonly env: NodeJS.ProcessEnv;

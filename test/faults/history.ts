@@ -9,8 +9,8 @@ export interface CampaignRecord {
   readonly campaign: 'deliveries' | 'dead letters' | 'jobs';
   /** Where events are remembered, as in `redis`. */
   readonly mode: string;
-  /** Whether claim and effect are one commit. */
-  readonly transactional: boolean;
+  /** Whether handlers write their effect inside `once`. */
+  readonly once: boolean;
   /** When the faults were over and every lease of a killed worker too. */
   readonly calmSince?: number;
   /** Whether handlers noted when they ran. */
@@ -53,7 +53,7 @@ export interface RowRecord {
   readonly version?: number;
 }
 
-/** A handler began, and ended unless its process was killed. Noted outside the transaction. */
+/** A handler began, and ended unless its process was killed. Noted outside of `once`. */
 export interface RunRecord {
   readonly type: 'run';
   readonly event: string;
@@ -91,8 +91,6 @@ export interface JobRecord {
   readonly type: 'job';
   readonly event: string;
   readonly done: boolean;
-  /** Of a transaction that was rolled back. */
-  readonly undone: boolean;
 }
 
 /** The application remembers the event of a job. */

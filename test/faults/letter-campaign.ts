@@ -4,14 +4,14 @@ import { sharedStores } from '../setup/shared-stores.js';
 import { until } from '../setup/waiting.js';
 import { bundleProgram, type Campaign, runAndJudge, startLedger, startOwnRedis } from './environment.js';
 import { findingsFrom, type History, recordsFrom } from './history.js';
-import { EVENTS, type LetterMode, type Phase, type Reason, SCHEMA, TABLES } from './letter-merchant.js';
+import { EVENTS, type Phase, type Reason, SCHEMA, storesOf, TABLES } from './letter-merchant.js';
 import { LetterSender } from './letter-sender.js';
-import { type LedgerRow, RUNS, readRuns } from './merchant.js';
+import { type LedgerRow, type Mode, RUNS, readRuns } from './merchant.js';
 import { type InjectedFault, injectFault, KILL } from './nemesis.js';
 import { startWorkers, type Workers } from './workers.js';
 
 export interface LetterCampaignOptions {
-  readonly mode: LetterMode;
+  readonly mode: Mode;
   readonly journal: boolean;
   readonly events: number;
   /** While letters are kept, and as many while they are replayed. */
@@ -34,7 +34,7 @@ export function runLetterCampaign(options: LetterCampaignOptions): Promise<Lette
     const program = bundleProgram('./letter-worker.ts', defer);
     const { postgres, pool } = await startLedger(defer, [TABLES, RUNS]);
     const redis = await startOwnRedis(defer);
-    const stores = sharedStores(mode, SCHEMA, { pool, redisUrl: redis.url });
+    const stores = sharedStores(storesOf(mode), SCHEMA, { pool, redisUrl: redis.url });
     defer(() => stores.close());
     await stores.migrate();
     const { deadLetters } = stores;
@@ -97,7 +97,7 @@ export function runLetterCampaign(options: LetterCampaignOptions): Promise<Lette
       `SELECT event_id AS event, version, worker, (extract(epoch FROM at) * 1000)::float8 AS at FROM ${SCHEMA}.ledger`,
     );
     const left = (await allLetters()).map(({ eventId, reason }) => ({ event: eventId, reason }));
-    const about = { mode, transactional: mode === 'transactional', journal, runs: true };
+    const about = { mode, once: mode === 'once', journal, runs: true };
     const history: History = {
       campaign: { type: 'campaign', campaign: 'dead letters', ...about },
       records: [

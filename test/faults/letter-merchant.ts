@@ -1,7 +1,11 @@
 // What the campaign of dead letters is about: an app that cannot process its events, and the one that can, later.
 import type { SharedMode } from '../setup/shared-stores.js';
+import type { Mode } from './merchant.js';
 
-export type LetterMode = Exclude<SharedMode, 'own claims'>;
+/** The stores of a mode. */
+export function storesOf(mode: Mode): SharedMode {
+  return mode === 'redis' ? 'redis' : 'postgres';
+}
 
 /** `before`: one event is undeclared, one has a schema that is too strict, and one a handler that fails. `after`: all is fixed. */
 export type Phase = 'before' | 'after';

@@ -1,16 +1,16 @@
 // One worker of the campaign of dead letters: a receiver that keeps them, and after the fix replays them all the time.
 import { setTimeout as pause } from 'node:timers/promises';
-import { receiver, StoreError } from 'payment-webhooks';
-import type { PostgresClient } from 'payment-webhooks/stores/postgres';
+import { receiver, StoreError, type WithOnce } from 'payment-webhooks';
+import type { PoolClient } from 'pg';
 import { z } from 'zod';
 import { quietPool } from '../setup/quiet-pool.js';
 import { sharedStores } from '../setup/shared-stores.js';
-import { EVENTS, type LetterMode, type Phase, SCHEMA } from './letter-merchant.js';
-import { LEASE_MS, noteRun, PRIVATE_KEY } from './merchant.js';
+import { EVENTS, type Phase, SCHEMA, storesOf } from './letter-merchant.js';
+import { LEASE_MS, type Mode, noteRun, PRIVATE_KEY } from './merchant.js';
 import { serve } from './worker-process.js';
 
 const { MODE, PHASE, JOURNAL, POSTGRES_URL, REDIS_URL } = process.env as {
-  MODE: LetterMode;
+  MODE: Mode;
   PHASE: Phase;
   JOURNAL: string;
   POSTGRES_URL: string;
@@ -19,7 +19,7 @@ const { MODE, PHASE, JOURNAL, POSTGRES_URL, REDIS_URL } = process.env as {
 
 const ledger = quietPool(POSTGRES_URL, 10);
 const pool = quietPool(POSTGRES_URL, 20);
-const { store, deadLetters } = sharedStores(MODE, SCHEMA, { pool, redisUrl: REDIS_URL });
+const { store, deadLetters } = sharedStores(storesOf(MODE), SCHEMA, { pool, redisUrl: REDIS_URL });
 
 interface Paid {
   readonly id: string;
@@ -29,15 +29,18 @@ interface Paid {
 
 async function handle(
   { id, event_name, payload: { version = 1 } }: Paid,
-  { transaction }: { readonly transaction?: PostgresClient },
+  { once }: Partial<WithOnce<PoolClient>>,
 ) {
   const insert = `INSERT INTO ${SCHEMA}.ledger (event_id, version, worker) VALUES ($1, $2, $3)`;
   const row = { text: insert, values: [id, version, process.pid] };
   await pause(Math.random() * 20);
-  // In a transaction a handler that fails takes its row back.
-  if (transaction) await transaction.query(row);
-  if (PHASE === 'before' && event_name === EVENTS.failed) throw new Error('the bank is down');
-  if (!transaction) await ledger.query(row);
+  // Inside once a handler that fails takes its row back.
+  const write = async (client: PoolClient | typeof ledger) => {
+    if (MODE === 'once') await client.query(row);
+    if (PHASE === 'before' && event_name === EVENTS.failed) throw new Error('the bank is down');
+    if (MODE !== 'once') await client.query(row);
+  };
+  await (MODE === 'once' && once ? once(write) : write(ledger));
   // The time between effect and completion, long enough for a kill to fall into.
   await pause(Math.random() * 20);
 }
@@ -60,7 +63,9 @@ const hooks = receiver({
     ...(PHASE === 'after' && { [EVENTS.unknown]: any }),
   },
 });
-hooks.on('*', (event, context) => noteRun(ledger, event.id, () => handle(event as Paid, context)));
+const run = (event: unknown, context: Partial<WithOnce<PoolClient>>) =>
+  noteRun(ledger, (event as Paid).id, () => handle(event as Paid, context));
+hooks.on('*', run, { name: 'book' });
 
 serve(hooks);
 if (PHASE === 'after') void replayForever();

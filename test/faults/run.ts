@@ -42,7 +42,7 @@ const SMALL: Size = {
   ...{ events: 24, crowd: 30, kills: 3, restarts: 1, others: 1 },
   ...{ letters: { events: 20, kills: 2 }, boss: { events: 20, kills: 2 } },
 };
-const MODES: readonly Mode[] = ['transactional', 'pipelined', 'postgres', 'redis'];
+const MODES: readonly Mode[] = ['once', 'postgres', 'redis'];
 
 const HELP = `npm run test:faults [-- OPTIONS]
 
@@ -50,7 +50,7 @@ Workers, stores and the wire between them break while events are delivered; then
 own servers. Exits with 1 when an event is lost or forged, or ran twice without a cause.
 
   --long              the whole campaigns, about 90 minutes, and their figures in test/faults/figures.md
-  --mode NAME         only one store: transactional, pipelined, postgres or redis; writes no figures
+  --mode NAME         only one store: once, postgres or redis; writes no figures
   --deliveries        only deliveries, in each store
   --letters           only the dead letters
   --pg-boss           only the queue in Postgres
@@ -181,8 +181,7 @@ function plansFor(mode: Mode, { kills, restarts, others }: Size): Record<string,
 }
 
 function letters(modes: readonly Mode[], { letters: size }: Size): Planned[] {
-  const keeping = modes.filter((mode) => mode !== 'pipelined');
-  return keeping.flatMap((mode) =>
+  return modes.flatMap((mode) =>
     [false, true].map((journal) => ({
       name: `${mode}: dead letters${journal ? ' and journal' : ''}`,
       run: () => runLetterCampaign({ mode, journal, ...size, progress }),
@@ -191,7 +190,7 @@ function letters(modes: readonly Mode[], { letters: size }: Size): Planned[] {
 }
 
 function jobs(_modes: readonly Mode[], { boss }: Size): Planned[] {
-  return (['one commit', 'queue alone'] as const).map((mode) => ({
+  return (['once', 'queue alone'] as const).map((mode) => ({
     name: `pg-boss ${BOSS_VERSION}: ${mode}`,
     run: () => runBossCampaign({ mode, ...boss, progress }),
   }));

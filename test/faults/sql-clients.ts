@@ -1,5 +1,5 @@
 // `npm run test:faults -- --sql`: for each client of sqlStore(), workers, connections and the database are killed while
-// handlers write through the transaction that remembers the event.
+// handlers write inside `once`.
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -81,7 +81,7 @@ function runSqlCampaign(
     await store.migrate();
     const restart = server === 'MariaDB' ? 'restart mariadb' : 'restart postgres';
     const { history } = await deliverUnderFaults({
-      campaign: { mode: name, transactional: true },
+      campaign: { mode: name, once: true },
       program,
       env: { LEDGER: ledger, DATABASE_URL: service.url, MYSQL_URL: service.url },
       events: EVENTS,

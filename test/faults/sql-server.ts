@@ -10,7 +10,7 @@ import type { LedgerRow } from './merchant.js';
 
 export interface SqlServer {
   readonly service: Service;
-  /** In lease mode, to create the table. */
+  /** To create the table. */
   readonly store: SqlStore;
   /** Ends a connection that has a transaction open, if there is one. */
   terminate(): Promise<boolean>;

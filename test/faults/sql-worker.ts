@@ -1,4 +1,4 @@
-// One worker process with sqlStore(): a receiver, and a handler whose effect is a row that an ORM writes in the transaction.
+// One worker process with sqlStore(): a receiver, and a handler whose effect is a row that an ORM writes inside `once`.
 import { setTimeout as pause } from 'node:timers/promises';
 import { receiver } from 'payment-webhooks';
 import { sqlStore } from 'payment-webhooks/stores/sql';
@@ -24,7 +24,9 @@ const hooks = receiver({
   timeout: 3_000,
   logger: false,
 });
-hooks.on('transaction.paid', (event, { transaction }) =>
-  work(() => write(transaction, event.id, event.payload.transaction.amount)),
+hooks.on(
+  'transaction.paid',
+  (event, { once }) => once((tx) => work(() => write(tx, event.id, event.payload.transaction.amount))),
+  { name: 'pay' },
 );
 serve(hooks);

@@ -8,12 +8,13 @@ import {
   type Logger,
   receiver,
   type TransactionPaid,
+  type WithOnce,
 } from 'payment-webhooks';
-import { type PostgresClient, postgresStore } from 'payment-webhooks/stores/postgres';
+import { postgresStore } from 'payment-webhooks/stores/postgres';
 import { redisStore, type SendCommand } from 'payment-webhooks/stores/redis';
-import { Pool } from 'pg';
+import { Pool, type PoolClient } from 'pg';
 import { quietPool } from '../setup/quiet-pool.js';
-import { INSERT, isTransactional, LEASE_MS, type Mode, noteRun, PRIVATE_KEY } from './merchant.js';
+import { INSERT, LEASE_MS, type Mode, noteRun, PRIVATE_KEY } from './merchant.js';
 import { connectRedis, type RedisClient } from './topologies/redis-clients.js';
 import { witnessed } from './topologies/witness.js';
 import { serve, work } from './worker-process.js';
@@ -39,15 +40,16 @@ const noListener = () => {};
 const ledger = new Pool({ connectionString: LEDGER_URL, max: 20, connectionTimeoutMillis: 2_000 });
 ledger.on('error', noListener);
 
-async function makeStore(): Promise<IdempotencyStore<{ transaction?: PostgresClient }>> {
-  if (MODE === 'redis') return noted(redisStore({ sendCommand: await connect() }));
+type Given = WithOnce<PoolClient>;
+
+/** Without `once` in the other modes. */
+async function makeStore(): Promise<IdempotencyStore<Given>> {
+  if (MODE === 'redis') return noted(redisStore({ sendCommand: await connect() })) as IdempotencyStore<Given>;
   const connectionString = `postgres://postgres@127.0.0.1:${STORE_PORT}/postgres`;
-  const pipeline = MODE === 'pipelined';
-  const pool = new Pool({ connectionString, max: 20, connectionTimeoutMillis: 1_000, pipeline });
+  const pool = new Pool({ connectionString, max: 20, connectionTimeoutMillis: 1_000 });
   if (MIGRATE) await migrate(connectionString);
-  return isTransactional(MODE)
-    ? postgresStore({ pool, transactional: true })
-    : noted(postgresStore({ pool }));
+  const store = postgresStore({ pool });
+  return MODE === 'once' ? store : (noted(store as IdempotencyStore) as IdempotencyStore<Given>);
 }
 
 function noted(store: IdempotencyStore): IdempotencyStore {
@@ -68,9 +70,12 @@ async function migrate(connectionString: string): Promise<void> {
   await pool.end();
 }
 
-function pay({ id }: TransactionPaid, context: HandlerContext & { transaction?: PostgresClient }) {
-  const { attempt, transaction = ledger } = context;
-  const handle = () => work(() => transaction.query({ text: INSERT, values: [id, process.pid, attempt] }));
+function pay({ id }: TransactionPaid, { attempt, once }: HandlerContext & Given) {
+  const insert = { text: INSERT, values: [id, process.pid, attempt] };
+  const handle = async () => {
+    if (MODE === 'once') await once((tx) => work(() => tx.query(insert)));
+    else await work(() => ledger.query(insert));
+  };
   return RUNS ? noteRun(ledger, id, handle) : handle();
 }
 

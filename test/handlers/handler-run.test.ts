@@ -142,19 +142,21 @@ test('the time of a handler is what it took, in the record of the delivery', asy
 describe('what a store adds to the context', () => {
   const start = async (context: object) => {
     const given: object[] = [];
+    const forHandler = () => ({ context, end: () => ({ wrote: false }) });
     const endpoint = startReceiver({
-      store: faultyStore({}, { more: { context } }),
+      store: faultyStore({}, { more: { forHandler } }),
       handlers: { '*': (_event, context) => void given.push(context) },
     });
     const event = fixtures.transactionPaid();
     await endpoint.post(delivery(event));
-    return { event, context: given[0] as HandlerContext & { transaction?: object } };
+    return { event, context: given[0] as HandlerContext & { once?: object } };
   };
 
   test('is there for the handlers, beside the rest', async () => {
-    const transaction = { query: () => {} };
-    const { event, context } = await start({ transaction });
-    expect(context.transaction).toBe(transaction);
+    const once = () => {};
+    const { event, context } = await start({ once });
+    expect(context.once).toBe(once);
+    expect({ ...context }).toHaveProperty('once', once);
     expect(context).toMatchObject({ attempt: 1, keyIndex: 0 });
     expect(context).not.toHaveProperty('issues');
     expect(JSON.parse(String(context.rawBody))).toEqual(event);

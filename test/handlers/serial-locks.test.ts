@@ -11,11 +11,11 @@ import {
   receiver,
   type TransactionPaid,
 } from 'payment-webhooks';
-import { Pool } from 'pg';
+import { Pool, type PoolClient } from 'pg';
 import { createClient } from 'redis';
 import type { IdempotencyStore } from '../../src/claims/idempotency-store.js';
 import { fixtures } from '../../src/fixtures/fixture.js';
-import { postgresStore } from '../../src/stores/postgres.js';
+import { postgresStore, type WithOnce } from '../../src/stores/postgres.js';
 import { redisStore } from '../../src/stores/redis.js';
 import { captureLog } from '../setup/captured-log.js';
 import { delivery, KEY, receivable } from '../setup/delivery.js';
@@ -29,10 +29,10 @@ const paid = (order: string) => fixtures.transactionPaid({ payload: { transactio
 const serial = (event: TransactionPaid) => event.payload.transaction.order_id;
 
 /** A receiver whose handler is serial, and a way to deliver to it. */
-function start(options: ReceiverOptions<{}, object>, work: (order: string, context: object) => unknown) {
+function start(options: ReceiverOptions<{}, object>, work: (order: string) => unknown) {
   const log = captureLog();
   const hooks = receiver({ privateKey: KEY, logger: log.logger, ...options });
-  hooks.on('transaction.paid', (event, context) => work(serial(event), context), { serial });
+  hooks.on('transaction.paid', (event) => work(serial(event)), { serial });
   const deliver = async (event: TransactionPaid) => {
     const answer = await hooks.receive(receivable(event));
     return { status: answer.status, headers: answer.headers, ...JSON.parse(answer.body) };
@@ -80,14 +80,13 @@ const prefix = `test:${randomBytes(6).toString('hex')}:`;
 const closing: (() => Promise<unknown>)[] = [];
 afterEach(() => Promise.all(closing.splice(0).map((close) => close())));
 
-function openPool(): Pool {
-  const pool = new Pool({ connectionString: postgresUrl, max: 8 });
+function openPool(max = 8): Pool {
+  const pool = new Pool({ connectionString: postgresUrl, max });
   closing.push(() => pool.end());
   return pool;
 }
 
 type Open = () => Promise<IdempotencyStore<object>>;
-const openTransactional: Open = async () => postgresStore({ pool: openPool(), table, transactional: true });
 /** Each call is a store as another process would have it: nothing is shared but the server. */
 const shared: [string, string, Open][] = [
   [
@@ -100,7 +99,6 @@ const shared: [string, string, Open][] = [
     },
   ],
   ['Postgres', 'postgres', async () => postgresStore({ pool: openPool(), table })],
-  ['Postgres, transactional', 'postgres', openTransactional],
 ];
 
 const admin = new Pool({ connectionString: postgresUrl });
@@ -212,22 +210,30 @@ describe('with one value, handlers never run at the same time', () => {
     );
 
   needing('postgres').test(
-    'in transactions of a pool that has one client for each delivery at most',
+    'and each sees what the one before it has written inside once, in pools of one connection',
     async () => {
-      const pool = new Pool({ connectionString: postgresUrl, max: 1 });
-      closing.push(() => pool.end());
-      const { seen, work } = watched();
-      const store = postgresStore({ pool, table, transactional: true });
-      const { deliver } = start({ ...PATIENT, store }, work);
-      const answers = Array.from({ length: 10 }, (_, n) => deliver(paid(`pool-${n}`)));
-      expect(await statusesOf(answers)).toEqual(ALL_WELL);
-      expect(seen).toMatchObject({ overlaps: 0, handled: 10 });
+      await admin.query(`INSERT INTO ${schema}.counter VALUES ('c', 0)`);
+      const count = (_: object, { once }: WithOnce<PoolClient>) =>
+        once(async (tx) => {
+          const { rows } = await tx.query(`SELECT n FROM ${schema}.counter WHERE name = 'c'`);
+          await pause(2);
+          await tx.query(`UPDATE ${schema}.counter SET n = $1 WHERE name = 'c'`, [rows[0].n + 1]);
+        });
+      const receivers = [openPool(1), openPool(1)].map((pool) => {
+        const store = postgresStore({ pool, table });
+        const hooks = receiver({ ...PATIENT, privateKey: KEY, logger: false, store });
+        return hooks.on('transaction.paid', count, { serial, name: 'count' });
+      });
+      const sent = Array.from({ length: 20 }, (_, n) => receivers[n % 2]?.receive(receivable(paid('same'))));
+      expect(await statusesOf(sent)).toEqual(ALL_WELL);
+      const { rows } = await admin.query(`SELECT n FROM ${schema}.counter WHERE name = 'c'`);
+      expect(rows).toEqual([{ n: 20 }]);
     },
     60_000,
   );
 
   // Versions before locks claimed the same key, like that of an event.
-  for (const [name, program, open] of shared.slice(0, 2))
+  for (const [name, program, open] of shared)
     needing(program).test(
       `in ${name} processes of an older version are excluded`,
       async () => {
@@ -245,26 +251,6 @@ describe('with one value, handlers never run at the same time', () => {
       },
       60_000,
     );
-
-  needing('postgres').test(
-    'and each sees what the transaction before it has written',
-    async () => {
-      await admin.query(`INSERT INTO ${schema}.counter VALUES ('c', 0)`);
-      const count = async (_: string, context: object) => {
-        const { transaction } = context as { transaction: Pool };
-        const { rows } = await transaction.query(`SELECT n FROM ${schema}.counter WHERE name = 'c'`);
-        await pause(2);
-        await transaction.query(`UPDATE ${schema}.counter SET n = $1 WHERE name = 'c'`, [rows[0].n + 1]);
-      };
-      const stores = await Promise.all([openTransactional(), openTransactional()]);
-      const receivers = stores.map((store) => start({ ...PATIENT, store }, count));
-      const answers = Array.from({ length: 20 }, (_, n) => receivers[n % 2]?.deliver(paid('same')));
-      expect(await statusesOf(answers)).toEqual(ALL_WELL);
-      const { rows } = await admin.query(`SELECT n FROM ${schema}.counter WHERE name = 'c'`);
-      expect(rows).toEqual([{ n: 20 }]);
-    },
-    60_000,
-  );
 
   test('two of one event take turns, in the order of registration', async () => {
     const steps: string[] = [];

@@ -1,4 +1,4 @@
-// The six deliberate bugs of the model, made in the code as it is loaded. Each has to be found.
+// Six deliberate bugs, made in the code as it is loaded. Each has to be found.
 
 export interface Bug {
   readonly name: string;
@@ -37,21 +37,19 @@ export const BUGS: readonly Bug[] = [
     name: 'late-success',
     what: 'a handler that gave up after its signal aborted counts as a success',
     file: 'src/handlers/handler-run.ts',
-    find: 'if (this.#tookSignal && delivery.aborted) {',
-    replace: 'if (this.#tookSignal && !delivery) {',
+    find: 'if (this.#mayHaveGivenUp) {',
+    replace: 'if (this.#mayHaveGivenUp && !delivery) {',
     breaks: /^(?:P1|END)/,
     seed: 1,
   },
   {
-    name: 'remove-before-commit',
-    what: 'the letter is removed before the commit',
-    file: 'src/dead-letters/letter.ts',
-    find: `const transaction = this.#mayExist(claim) ? this.#transactionOf(claim) : undefined;
-    if (transaction === undefined) return undefined;`,
-    replace: `const transaction = undefined;
-    if (!this.#mayExist(claim)) return undefined;`,
-    breaks: /^END/,
-    seed: 2,
+    name: 'commit-after-giving-up',
+    what: 'once commits although its handler gave up after its signal aborted',
+    file: 'src/handlers/handler-run.ts',
+    find: "if (this.#mayHaveGivenUp) throw new WebhookError('HANDLER_TIMEOUT');",
+    replace: '',
+    breaks: /^(?:P1|KEPT|END)/,
+    seed: 1,
   },
   {
     name: 'duplicate-200',

@@ -8,6 +8,7 @@ import type {
   Receiver,
   TransactionPaid,
 } from 'payment-webhooks';
+import type { HandlerClaim } from '../../src/claims/idempotency-store.js';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { delivery, KEY } from '../setup/delivery.js';
 import type { Loaded } from './load.js';
@@ -31,7 +32,8 @@ function listOf<Value extends string>(weights: Readonly<Record<Value, number>>, 
 /** What is drawn for one run, besides the order. When a list is over, calls answer soon and handlers succeed. */
 export const plans = fc.record({
   letters: fc.constantFrom('none', 'letters', 'journal'),
-  transactional: fc.boolean(),
+  /** Whether handlers write inside `once`. */
+  once: fc.boolean(),
   /** To which receiver each of three deliveries of two events goes. */
   to: fc.array(fc.nat(1), { minLength: 6, maxLength: 6 }),
   fates: listOf(FATES, 50),
@@ -54,10 +56,8 @@ interface Run {
   readonly lease: string;
 }
 
-/** What the handlers of one attempt wrote, and which letter goes with it. */
-interface Transaction {
-  readonly writes: (() => void)[];
-}
+/** Work pushes what it writes, which happens when it is committed. */
+type Once = (work: (writes: (() => void)[]) => unknown) => Promise<void>;
 
 const DEADLINE_CODES = new Set(['HANDLER_FAILED', 'HANDLER_TIMEOUT', 'RETRY_LATER']);
 const LEASE_MS = 9_000;
@@ -75,6 +75,8 @@ export class World {
   readonly #leases = new Map<string, number>();
   readonly #runs = new Set<Run>();
   readonly #handled = new Set<string>();
+  /** Events of which a row of `once` is committed. */
+  readonly #rows = new Set<string>();
   readonly #completed = new Set<string>();
   readonly #owed = new Set<string>();
   #fates: Fate[];
@@ -210,11 +212,7 @@ export class World {
       this.#violated(`KEPT: ${event.id} is answered ${code} before it is kept`);
   }
 
-  async #handle(
-    process: Process,
-    event: TransactionPaid,
-    context: HandlerContext & { transaction?: Transaction },
-  ) {
+  async #handle(process: Process, event: TransactionPaid, context: HandlerContext & { once?: Once }) {
     if (!process.alive) return NEVER;
     const { id } = event;
     const run: Run = { process, event: id, lease: `${id} ${context.attempt}` };
@@ -223,12 +221,12 @@ export class World {
     this.#runs.add(run);
     this.order.push(`the handler of ${id} starts, attempt ${context.attempt}`);
     if (this.#plan.letters === 'journal') this.#owed.add(id);
+    const write = () => void this.#handled.add(id);
+    // Without a claim there is none, and the context has one that throws.
+    const once = Object.hasOwn(context, 'once') ? context.once : undefined;
     try {
-      await this.#behave(context, () => {
-        if (!process.alive) return;
-        if (context.transaction) context.transaction.writes.push(() => this.#handled.add(id));
-        else this.#handled.add(id);
-      });
+      if (once) await once((writes) => this.#behave(context, () => writes.push(write)));
+      else await this.#behave(context, () => process.alive && write());
     } finally {
       this.#runs.delete(run);
     }
@@ -245,13 +243,14 @@ export class World {
     );
   }
 
-  async #behave(context: HandlerContext, succeed: () => void): Promise<void> {
+  async #behave(context: HandlerContext, succeed: () => unknown): Promise<void> {
     const { NonRetriableError, RetryAfterError } = this.#loaded.door;
     const behaviour = this.#calm ? 'succeeds' : (this.#behaviours.shift() ?? 'succeeds late');
     switch (behaviour) {
       case 'succeeds late':
         await this.#later('a handler succeeds');
-        return succeed();
+        succeed();
+        return;
       case 'fails late':
         await this.#later('a handler fails');
         throw new Error('fails late');
@@ -274,7 +273,7 @@ export class World {
       case 'hangs':
         return NEVER;
       default:
-        return succeed();
+        succeed();
     }
   }
 
@@ -301,7 +300,7 @@ export class World {
     }
   }
 
-  #storeOf(process: Process): IdempotencyStore<{ transaction?: Transaction }> {
+  #storeOf(process: Process): IdempotencyStore<{ once?: Once }> {
     const { clock } = this.#loaded;
     return {
       claim: (key, request) =>
@@ -313,7 +312,6 @@ export class World {
           this.#leases.set(lease, clock.now + request.leaseMs);
           return { status: 'claimed', claim: this.#claimOf(process, result.claim, { id, lease }) };
         }),
-      ...(this.#plan.transactional && { joins: () => true }),
     };
   }
 
@@ -321,13 +319,14 @@ export class World {
     process: Process,
     claim: Claim,
     { id, lease }: { readonly id: string; readonly lease: string },
-  ): Claim<{ transaction?: Transaction }> {
+  ): Claim<{ once?: Once }> {
     const { clock } = this.#loaded;
-    const transaction: Transaction = { writes: [] };
     return {
       attempt: claim.attempt,
       finished: claim.finished,
-      ...(this.#plan.transactional && { transactional: true, context: { transaction } }),
+      ...(this.#plan.once && {
+        forHandler: (_: string, beforeCommit?: () => void) => this.#handlerClaim(process, id, beforeCommit),
+      }),
       renew: (ms) =>
         this.#call(process, 'renew', () => {
           const renewed = claim.renew(ms) as boolean;
@@ -341,11 +340,39 @@ export class World {
           if (this.#runsInLease(id, lease))
             this.#violated(`P4: ${id} is completed while another attempt runs in its lease`);
           this.#completed.add(id);
-          for (const write of transaction.writes.splice(0)) write();
           return true;
         }),
       release: (finished) => this.#call(process, 'release', () => claim.release(finished) as boolean),
     };
+  }
+
+  /** As a SQL store has it: the row and the writes are in one commit, and of two attempts the second finds the row. */
+  #handlerClaim(
+    process: Process,
+    id: string,
+    beforeCommit: (() => void) | undefined,
+  ): HandlerClaim<{ once: Once }> {
+    let wrote = false;
+    let failure: unknown;
+    const once: Once = async (work) => {
+      try {
+        const writes: (() => void)[] = [];
+        if (!(await this.#call(process, 'once begins', () => this.#rows.has(id)))) {
+          await work(writes);
+          beforeCommit?.();
+          await this.#call(process, 'once commits', () => {
+            if (this.#rows.has(id)) return;
+            this.#rows.add(id);
+            for (const write of writes) write();
+          });
+        }
+        wrote = true;
+      } catch (error) {
+        failure = error;
+        throw error;
+      }
+    };
+    return { context: { once }, end: () => ({ failure, wrote }) };
   }
 
   #lettersOf(process: Process, letters: DeadLetterStore): DeadLetterStore {
@@ -363,14 +390,7 @@ export class World {
       count: (query) => call('count', () => letters.count(query)),
       read: (id) => call('read', () => letters.read(id)),
       discard: (id, why) => call('discard', () => letters.discard(id, why)),
-      remove: (event, scope) =>
-        call('remove', () => {
-          const transaction = scope.transaction as Transaction | undefined;
-          if (!transaction) return letters.remove(event, {});
-          transaction.writes.push(() => letters.remove(event, {}));
-          const eventId = event.key.split(':').at(-1);
-          return letters.count({ namespace: 'default', discarded: false, eventId });
-        }),
+      remove: (event) => call('remove', () => letters.remove(event)),
     };
   }
 

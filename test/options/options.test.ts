@@ -1,12 +1,6 @@
 import { join } from 'node:path';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
-import {
-  ConfigurationError,
-  memoryDeadLetters,
-  memoryStore,
-  type ReceiverOptions,
-  receiver,
-} from 'payment-webhooks';
+import { ConfigurationError, memoryStore, type ReceiverOptions, receiver } from 'payment-webhooks';
 import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { RECEIVER_RULES, resolveOptions } from '../../src/options/options.js';
@@ -352,16 +346,6 @@ describe('an option that is given', () => {
       await hooks.receive(sent);
     }
     expect(ran).toEqual(['orders', 'mail']);
-  });
-
-  test.each<[unknown, boolean]>([
-    [true, true],
-    [false, false],
-    [Promise.resolve(false), false],
-  ])('deadLetters are removed in the commits of a store whose joins() returns %p: %p', (answer, joined) => {
-    const store = Object.assign(memoryStore(), { joins: () => answer as boolean });
-    const { joined: letters } = resolve({ privateKey: KEY, store, deadLetters: memoryDeadLetters() });
-    expect(letters !== undefined).toBe(joined);
   });
 
   test('events joins the declared ones, and naming a built-in one replaces its schema', async () => {

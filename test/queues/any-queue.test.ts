@@ -19,7 +19,7 @@ import { fixtures } from 'payment-webhooks/testing';
 import { z } from 'zod';
 import { captureLog } from '../setup/captured-log.js';
 import { CREDENTIALS, KEY, receivable } from '../setup/delivery.js';
-import { faultyStore, rejects } from '../setup/faulty-store.js';
+import { faultyStore, rejects, WRITES_ONCE } from '../setup/faulty-store.js';
 import { down, raise } from '../setup/raise.js';
 import { gate, until } from '../setup/waiting.js';
 
@@ -325,7 +325,7 @@ describe('processor()', () => {
     const down = faultyStore({ claim: rejects });
     expect(await verdictOf(run, { store: down })).toMatchObject({ verdict: 'later' });
     expect(run).not.toHaveBeenCalled();
-    const store = faultyStore({ complete: rejects }, { more: { transactional: true } });
+    const store = faultyStore({ complete: rejects }, { more: WRITES_ONCE });
     const end = await verdictOf(run, { store });
     expect(end).toMatchObject({ verdict: 'failed', error: { code: 'STORE_UNAVAILABLE' } });
     expect(StoreError.is((end as { error: unknown }).error)).toBe(true);
@@ -361,12 +361,13 @@ describe('processor()', () => {
   });
 
   test('what the store adds is in the context, and a failure is released for the next attempt', async () => {
-    const inner = faultyStore({}, { more: { context: { transaction: 'tx' } } as object });
-    const store = inner as unknown as IdempotencyStore<{ transaction: string }>;
+    const forHandler = () => ({ context: { tenant: 'acme' }, end: () => ({ wrote: false }) });
+    const inner = faultyStore({}, { more: { forHandler } });
+    const store = inner as unknown as IdempotencyStore<{ tenant: string }>;
     const seen: unknown[] = [];
     const handlers = {
-      '*': (_: unknown, { transaction, attempt }: { transaction: string; attempt: number }) => {
-        seen.push([transaction, attempt]);
+      '*': (_: unknown, { tenant, attempt }: { tenant: string; attempt: number }) => {
+        seen.push([tenant, attempt]);
         if (attempt === 1) throw new Error('again');
       },
     };
@@ -375,8 +376,8 @@ describe('processor()', () => {
     expect(await work(data, here)).toMatchObject({ verdict: 'failed' });
     expect(await work(data, here)).toMatchObject({ outcome: 'processed' });
     expect(seen).toEqual([
-      ['tx', 1],
-      ['tx', 2],
+      ['acme', 1],
+      ['acme', 2],
     ]);
     expect(inner.calls).toEqual(['claim', 'release', 'claim', 'complete']);
   });

@@ -47,11 +47,11 @@ withPostgres('while Postgres is down', () => {
   const schema = ownBossSchema();
 
   test.each([
-    ['outside a transaction', false],
-    ['in the transaction of the store', true],
+    ['without a store', false],
+    ['with a store in the same Postgres', true],
   ])(
     'no delivery is answered 2xx, and the retry finds one job: %s',
-    async (_where, transactional) => {
+    async (_where, isStored) => {
       const trial = await schema.start();
       const { port } = new URL(connectionString);
       const proxy = await startProxy(Number(port));
@@ -62,9 +62,9 @@ withPostgres('while Postgres is down', () => {
       pool.on('error', () => {});
       try {
         await boss.start();
-        const store = postgresStore({ pool, table: `${schema.name}.webhook_event`, transactional: true });
+        const store = postgresStore({ pool, table: `${schema.name}.webhook_event` });
         await store.migrate();
-        const given = transactional ? (store as never) : false;
+        const given = isStored ? (store as never) : false;
         const { hooks, post } = await startEndpoint({ handlers: {}, store: given });
         hooks.on('*', enqueue(boss, { queue: trial.queue }));
         expect(await post(delivery(paid()))).toMatchObject({ status: 200 });

@@ -2,7 +2,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { beforeAll, describe, expect } from '@jest/globals';
 import {
-  type HandlerContext,
   type IdempotencyStore,
   type Logger,
   memoryStore,
@@ -11,9 +10,9 @@ import {
   type TransactionPaid,
 } from 'payment-webhooks';
 import * as anyQueue from 'payment-webhooks/queues';
-import { postgresStore } from 'payment-webhooks/stores/postgres';
+import { postgresStore, type WithOnce } from 'payment-webhooks/stores/postgres';
 import { fixtures } from 'payment-webhooks/testing';
-import type { Pool } from 'pg';
+import type { PoolClient } from 'pg';
 import { testAtOnce } from '../setup/at-once.js';
 import { captureLog } from '../setup/captured-log.js';
 import { contextOf } from '../setup/queue-trial.js';
@@ -134,20 +133,23 @@ const table = (where: string): Readonly<Record<string, Row>> => ({
 });
 
 /** A handler that does what the row says, and what becomes of its job. */
-async function playRow(door: Door, { says, times, ends, runs, level }: Row, inTransaction: boolean) {
+async function playRow(door: Door, { says, times, ends, runs, level }: Row, isInOnce: boolean) {
   const event = fixtures.transactionPaid();
   const log = captureLog();
   const startedAt: number[] = [];
   let isFixed = false;
-  const handler = async (
-    { id }: TransactionPaid,
-    { transaction }: HandlerContext & { transaction?: Pool },
-  ) => {
-    startedAt.push(Date.now());
-    await transaction?.query(`INSERT INTO ${schema?.name}.ledger VALUES ($1)`, [id]);
+  const step = async () => {
     if (!isFixed && startedAt.length <= (times ?? Number.POSITIVE_INFINITY)) await says();
   };
-  const store = inTransaction ? transactional() : memoryStore();
+  const handler = async ({ id }: TransactionPaid, { once }: WithOnce<PoolClient>) => {
+    startedAt.push(Date.now());
+    if (!isInOnce) return step();
+    await once(async (tx) => {
+      await tx.query(`INSERT INTO ${schema?.name}.ledger VALUES ($1)`, [id]);
+      await step();
+    });
+  };
+  const store = isInOnce ? inPostgres() : memoryStore();
   const handlers = { 'transaction.paid': handler } as never;
   const job = await door({ event, handlers, options: { store: store as never, logger: log.logger } });
   expect(job).toMatchObject(ends);
@@ -155,13 +157,13 @@ async function playRow(door: Door, { says, times, ends, runs, level }: Row, inTr
   if (says === later) expect(leastBetween(startedAt)).toBeGreaterThanOrEqual(WAIT_MS - 5);
   expect(Math.max(...log.lines.map((line) => Number(line.level)))).toBe(level);
   // Of a run that threw nothing is written.
-  if (inTransaction) expect(await written(event.id)).toBe(ends.state === 'completed' ? 1 : 0);
+  if (isInOnce) expect(await written(event.id)).toBe(ends.state === 'completed' ? 1 : 0);
 
   if (ends.state === 'completed') return;
   isFixed = true;
   expect(await job.again()).toBe('completed');
   expect(startedAt).toHaveLength(runs + 1);
-  if (inTransaction) expect(await written(event.id)).toBe(1);
+  if (isInOnce) expect(await written(event.id)).toBe(1);
 }
 
 /** Three handlers of one event, each of which says its own. */
@@ -190,7 +192,7 @@ describe.each(Object.keys(DOORS))('a handler of %s', (where) => {
     ...Object.entries(table(where)).flatMap(([name, row]) => [
       { name: `in a store, ${name}`, needs: programs, run: () => playRow(door, row, false) },
       {
-        name: `in a transaction, ${name}`,
+        name: `inside once, ${name}`,
         needs: [...new Set([...programs, 'postgres'])],
         run: () => playRow(door, row, true),
       },
@@ -206,12 +208,12 @@ describe.each(Object.keys(DOORS))('a handler of %s', (where) => {
 beforeAll(async () => {
   if (!schema) return;
   await schema.pool.query(`CREATE TABLE ${schema.name}.ledger (event text NOT NULL)`);
-  await transactional().migrate();
+  await inPostgres().migrate();
 });
 
-function transactional() {
+function inPostgres() {
   if (!schema) throw new Error('There is no Postgres.');
-  return postgresStore({ pool: schema.pool, table: `${schema.name}.webhook_event`, transactional: true });
+  return postgresStore({ pool: schema.pool, table: `${schema.name}.webhook_event` });
 }
 
 async function written(id: string): Promise<number> {

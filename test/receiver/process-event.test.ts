@@ -4,7 +4,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import {
   type Handler,
-  memoryDeadLetters,
   memoryStore,
   NonRetriableError,
   type ReceiverOptions,
@@ -33,6 +32,7 @@ import {
   repliesNever,
   throws,
   times,
+  WRITES_ONCE,
 } from '../setup/faulty-store.js';
 import { down, raise } from '../setup/raise.js';
 import { gate, until } from '../setup/waiting.js';
@@ -57,8 +57,7 @@ function receiverOf(step: (run: number) => unknown, options: ReceiverOptions = {
   return { ...startReceiver({ handlers: { '*': handler }, ...options }), runs };
 }
 
-const transactional = (faults: FaultyStore['faults'] = {}) =>
-  faultyStore(faults, { more: { transactional: true } });
+const writingOnce = (faults: FaultyStore['faults'] = {}) => faultyStore(faults, { more: WRITES_ONCE });
 
 function lastRecord({ records }: Receiving) {
   return records.at(-1);
@@ -120,7 +119,7 @@ describe('an event that is delivered again', () => {
     expect(receiver.runs).toEqual([1]);
     expect(lastRecord(receiver)).toMatchObject({ outcome: 'duplicate', conflict: true });
     expect(linesOf(receiver, 50)).toEqual([
-      'a completed event was delivered again with other bytes; no handler ran',
+      'an event was delivered again with other bytes than those that were processed',
     ]);
   });
 
@@ -408,12 +407,12 @@ describe('a store that throws, rejects or never answers', () => {
     expect(await receiver.post(sent)).toMatchObject(duplicate);
   });
 
-  test('at complete, where that commits what the handlers wrote: refused, and asked once', () =>
+  test('at complete, after a handler wrote inside once: tried three times, then refused', () =>
     withEach(silent, async (fault) => {
-      const store = transactional({ complete: fault });
+      const store = writingOnce({ complete: fault });
       const receiver = receiverOf(() => {}, { store, storeTimeout });
       expect(await receiver.post()).toMatchObject(refused('STORE_UNAVAILABLE'));
-      expect(store.calls).toEqual(['claim', 'complete']);
+      expect(store.calls).toEqual(['claim', 'complete', 'complete', 'complete']);
     }));
 
   test('at release: the answer is that of the cause, and the lease lapses', () =>
@@ -445,16 +444,6 @@ describe('a store whose reply is lost or late', () => {
     );
     expect(await receiver.post(sent)).toMatchObject(processed);
     expect(receiver.runs).toEqual([2]);
-  });
-
-  test('a claim that is asked for once more does not count what the delivery had waited before', async () => {
-    const store = transactional({ renew: repliesAfter(40) });
-    const renewals = () => store.calls.filter((call) => call === 'renew').length;
-    const handler = () => until(() => renewals() > 4).then(down);
-    const receiver = receiverOf(handler, { store, lease: 100, deadLetters: memoryDeadLetters() });
-    expect(await receiver.post(delivery())).toMatchObject(failed);
-    expect(store.calls.slice(-3)).toEqual(['release', 'claim', 'release']);
-    expect(linesOf(receiver, 50)).not.toContainEqual(expect.stringMatching(/granted the claim/));
   });
 
   test.each([
@@ -545,59 +534,33 @@ describe('a store whose reply is lost or late', () => {
     expect(await receiver.post(sent)).toMatchObject(duplicate);
   });
 
-  test('a commit whose outcome is unknown is refused, and the retry learns the truth', async () => {
-    const store = transactional({ complete: times(1, repliesNever) });
-    const receiver = receiverOf(() => {}, { store, storeTimeout: 50 });
-    const sent = delivery();
-    expect(await receiver.post(sent)).toMatchObject(refused('STORE_UNAVAILABLE'));
-    expect(await receiver.post(sent)).toMatchObject(duplicate);
-    expect(receiver.runs).toEqual([1]);
-  });
-
-  test('a commit may take longer than one of several tries to complete', async () => {
-    const store = transactional({ complete: repliesAfter(700) });
-    expect(await receiverOf(() => {}, { store }).post()).toMatchObject(processed);
-  });
-
-  test('a commit that was refused fails the delivery', async () => {
-    const store = transactional({ complete: answers({ value: false }) });
-    expect(await receiverOf(() => {}, { store }).post()).toMatchObject(refused('CLAIM_LOST'));
-  });
-
-  describe('an event that its handlers refuse, in a transaction', () => {
-    const never = () => Promise.reject(new NonRetriableError());
-
-    test('is completed under a claim of its own, once what the handlers wrote is rolled back', async () => {
-      const store = transactional();
-      const receiver = receiverOf(never, { store });
-      const sent = delivery();
-      expect(await receiver.post(sent)).toMatchObject(ignored);
-      expect(store.calls).toEqual(['claim', 'release', 'claim', 'complete']);
-      expect(await receiver.post(sent)).toMatchObject(duplicate);
-      expect(receiver.runs).toEqual([1]);
-    });
-
-    test('is delivered again if that completion is refused', async () => {
-      const store = transactional({ complete: answers({ value: false }) });
-      expect(await receiverOf(never, { store }).post()).toMatchObject(refused('CLAIM_LOST'));
-    });
-
-    test('is delivered again if the rollback takes what another handler wrote', async () => {
-      const store = transactional();
-      const receiver = receiverOf(never, { store });
-      receiver.hooks.on('transaction.paid', () => {}, { name: 'writes' });
-      expect(await receiver.post()).toMatchObject(failed);
-      expect(store.calls).toEqual(['claim', 'release']);
-      expect(lastRecord(receiver)).toMatchObject({ verdict: 'failed' });
-    });
-  });
-
-  test('an event that its handlers refuse, without a transaction, is completed under the same claim', async () => {
+  test('an event that its handlers refuse is completed', async () => {
     const store = faultyStore();
     const receiver = receiverOf(() => Promise.reject(new NonRetriableError()), { store });
     expect(await receiver.post()).toMatchObject(ignored);
     expect(store.calls).toEqual(['claim', 'complete']);
   });
+
+  test('an event that its handlers refuse is delivered again if its claim is lost', async () => {
+    const store = faultyStore({ complete: answers({ value: false }) });
+    const receiver = receiverOf(() => Promise.reject(new NonRetriableError()), { store });
+    expect(await receiver.post()).toMatchObject(refused('CLAIM_LOST'));
+  });
+
+  test.each([
+    ['names the handler', ['*']],
+    ['names none that there is', ['another']],
+    ['names none', []],
+  ])(
+    'a store that %s whose writes are not committed: 500, and the event runs again',
+    async (_, uncommitted) => {
+      const store = writingOnce({ complete: times(1, answers({ value: { uncommitted } })) });
+      const receiver = receiverOf(() => {}, { store });
+      const sent = delivery();
+      expect(await postInTurn(receiver, sent, sent)).toEqual(['500 HANDLER_FAILED', '200 processed']);
+      expect(store.calls).toEqual(['claim', 'complete', 'release', 'claim', 'complete']);
+    },
+  );
 
   test('trying to complete ends with the lease, after which somebody else may have started', async () => {
     const store = faultyStore({ complete: hangs });
@@ -680,9 +643,10 @@ describe('a store that answers rubbish', () => {
       const isTrue = value === true;
       expect(await receiver.post()).toMatchObject(processed);
       expect(store.calls.filter((call) => call === 'complete')).toHaveLength(isTrue ? 1 : 3);
-      const said = 'processed, but not remembered: Its answer to complete() is neither true nor false.';
+      const why = value === unreadable ? 'threw when it was read' : 'is neither true nor false';
+      const said = `processed, but not remembered: Its answer to complete() ${why}.`;
       expect(linesOf(receiver, 50)).toEqual(isTrue ? [] : [said]);
-      const strict = transactional({ complete: answers({ value }) });
+      const strict = writingOnce({ complete: answers({ value }) });
       expect(await receiverOf(() => {}, { store: strict }).post()).toMatchObject(
         isTrue ? processed : refused('STORE_UNAVAILABLE'),
       );

@@ -16,30 +16,26 @@ export interface FaultyDeadLetters extends DeadLetterStore {
   readonly faults: { [Name in LetterOperation]?: Fault | undefined };
   /** Every call, also those that a fault kept from the real store. */
   readonly calls: LetterOperation[];
-  /** What each call of `remove` was given as its scope. */
-  readonly scopes: { readonly transaction?: unknown }[];
 }
 
 /** @param store where the calls go that no fault keeps from it */
 export function faultyDeadLetters(
   faults: FaultyDeadLetters['faults'] = {},
-  { store = memoryDeadLetters(), database }: { store?: DeadLetterStore; database?: object } = {},
+  store: DeadLetterStore = memoryDeadLetters(),
 ): FaultyDeadLetters {
   const calls: LetterOperation[] = [];
-  const scopes: { transaction?: unknown }[] = [];
   const current = { ...faults };
   const wired = Object.fromEntries(
     OPERATIONS.map((name) => [
       name,
       (...given: unknown[]) => {
         calls.push(name);
-        if (name === 'remove') scopes.push(given[1] as object);
         const real = async () => (store[name] as (...args: unknown[]) => unknown)(...given);
         return current[name]?.(real) ?? real();
       },
     ]),
   ) as unknown as DeadLetterStore;
-  return { ...wired, database, faults: current, calls, scopes };
+  return { ...wired, faults: current, calls };
 }
 
 /** The letters that fit, as a list. */

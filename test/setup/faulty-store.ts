@@ -18,7 +18,12 @@ export interface FaultyStore extends IdempotencyStore {
   readonly calls: Operation[];
 }
 
-/** @param more what the store's claims carry beside the memory store's own, such as `transactional` */
+/** Claims whose handlers write inside `once`, as if each wrote. */
+export const WRITES_ONCE: Partial<Claim> = {
+  forHandler: () => ({ context: {}, end: () => ({ wrote: true }) }),
+};
+
+/** @param more what the store's claims carry beside the memory store's own, such as {@link WRITES_ONCE} */
 export function faultyStore(
   faults: FaultyStore['faults'] = {},
   { store = memoryStore(), more = {} }: { store?: IdempotencyStore; more?: Partial<Claim> } = {},
@@ -56,6 +61,9 @@ export function faultyStore(
     lock: (...request) => go('lock', () => lock(...request)),
   };
 }
+
+/** Claims whose handlers say that they have committed writes of `once`. */
+export const WROTE = { forHandler: () => ({ context: {}, end: () => ({ wrote: true }) }) };
 
 export const rejects: Fault = () => Promise.reject(new Error('connection refused'));
 export const throws: Fault = () => {

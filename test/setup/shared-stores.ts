@@ -1,18 +1,15 @@
 // Stores of event ids and of dead letters that several processes share, by the name of the database.
 import { Redis } from 'ioredis';
 import { type DeadLetterStore, type IdempotencyStore, memoryStore } from 'payment-webhooks';
-import { type PostgresClient, postgresDeadLetters, postgresStore } from 'payment-webhooks/stores/postgres';
+import { postgresDeadLetters, postgresStore, type WithOnce } from 'payment-webhooks/stores/postgres';
 import { redisDeadLetters, redisStore } from 'payment-webhooks/stores/redis';
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 
-/**
- * `transactional` commits the claim, the writes of the handlers and the removal of the letter at once. `own claims` shares
- * the letters alone, which is wrong.
- */
-export type SharedMode = 'transactional' | 'postgres' | 'redis' | 'own claims';
+/** In `once`, handlers should write inside `once`. `own claims` shares the letters alone, which is wrong. */
+export type SharedMode = 'once' | 'postgres' | 'redis' | 'own claims';
 
 export interface SharedStores {
-  readonly store: IdempotencyStore<{ transaction?: PostgresClient }>;
+  readonly store: IdempotencyStore<Partial<WithOnce<PoolClient>>>;
   readonly deadLetters: DeadLetterStore;
   migrate(): Promise<void>;
   close(): Promise<void>;
@@ -37,8 +34,7 @@ export function sharedStores(
       close: async () => void (await client.quit()),
     };
   }
-  const transactional = mode === 'transactional';
-  const claims = postgresStore({ pool, table: `${name}.webhook_event`, transactional });
+  const claims = postgresStore({ pool, table: `${name}.webhook_event` });
   const letters = postgresDeadLetters({ pool, table: `${name}.dead_letter`, encryptionKeys });
   return {
     store: mode === 'own claims' ? memoryStore() : claims,

@@ -57,8 +57,3 @@ export function overMysql2(pool: MysqlPool, verb: 'query' | 'execute' = 'execute
     },
   } satisfies SqlDatabase<MysqlPool, PoolConnection>;
 }
-
-/** Without the transaction. */
-export function leased<Given extends { readonly transaction?: unknown }>({ transaction: _, ...rest }: Given) {
-  return rest;
-}

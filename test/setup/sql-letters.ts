@@ -1,7 +1,7 @@
 // Dead letters in a SQL database, through each client that tests have: adapters as users write them.
 import { randomBytes } from 'node:crypto';
 import type { Connection as CallbackConnection } from 'mysql2';
-import { createPool, type PoolConnection } from 'mysql2/promise';
+import { createPool } from 'mysql2/promise';
 import { postgresDeadLetters, postgresStore } from 'payment-webhooks/stores/postgres';
 import {
   type RunTransaction,
@@ -11,8 +11,9 @@ import {
   type SqlStore,
   sqlDeadLetters,
   sqlStore,
+  type WithOnce,
 } from 'payment-webhooks/stores/sql';
-import { Pool, type PoolClient } from 'pg';
+import { Pool } from 'pg';
 import { ownMariadb } from './own-mariadb.js';
 import { needing } from './platform.js';
 import { overMysql2, overPg } from './sql-clients.js';
@@ -25,18 +26,13 @@ export interface SqlLetters {
   /** What an app gives to both of its stores. */
   readonly database: SqlDatabase<object, unknown> & { readonly transaction: RunTransaction<unknown> };
   open(options?: Given): SqlDeadLetters;
-  /** As an app has them: a store whose claims are transactions, and its letters. */
+  /** As an app has them: a store with `once`, and its letters. */
   stores(options?: Given): {
-    readonly store: SqlStore<{ readonly transaction: object }>;
+    readonly store: SqlStore<WithOnce<object>>;
     readonly deadLetters: SqlDeadLetters;
   };
   /** Runs a statement beside the store, in the words of the dialect. */
   run(sql: string, values?: unknown[]): Promise<Record<string, unknown>[]>;
-  /** Runs work in a transaction that is committed, or rolled back. */
-  within(
-    end: 'COMMIT' | 'ROLLBACK',
-    work: (transaction: PoolClient | PoolConnection) => unknown,
-  ): Promise<void>;
   /** Statements that went through `query` since the last call. */
   taken(): number;
   /** The same schema through connections of their own. */
@@ -87,14 +83,10 @@ async function sqlLetters(client: SqlClient, url: string): Promise<SqlLetters> {
   };
 }
 
-class RolledBack extends Error {}
-
 function lettersOn<Client extends object, Transaction extends object>(
-  database: SqlDeadLettersOptions<Client, Transaction> & {
-    transaction: (work: (transaction: Transaction) => Promise<void>) => Promise<void>;
-  },
+  database: SqlDeadLettersOptions<Client, Transaction>,
   schema: string,
-): Pick<SqlLetters, 'schema' | 'database' | 'open' | 'stores' | 'taken' | 'within'> {
+): Pick<SqlLetters, 'schema' | 'database' | 'open' | 'stores' | 'taken'> {
   let taken = 0;
   const counted: typeof database = {
     ...database,
@@ -108,7 +100,9 @@ function lettersOn<Client extends object, Transaction extends object>(
     database: counted as unknown as SqlLetters['database'],
     open: (options) => sqlDeadLetters({ ...counted, table: `${schema}.dead_letter`, ...options }),
     stores: (options) => ({
-      store: sqlStore({ ...counted, table: `${schema}.webhook_event` }),
+      store: sqlStore({ ...counted, table: `${schema}.webhook_event` }) as unknown as SqlStore<
+        WithOnce<object>
+      >,
       deadLetters: sqlDeadLetters({ ...counted, table: `${schema}.dead_letter`, ...options }),
     }),
     taken: () => {
@@ -116,29 +110,19 @@ function lettersOn<Client extends object, Transaction extends object>(
       taken = 0;
       return before;
     },
-    within: async (end, work) => {
-      const run = database.transaction(async (transaction) => {
-        await work(transaction as PoolClient | PoolConnection);
-        if (end === 'ROLLBACK') throw new RolledBack();
-      });
-      await Promise.resolve(run).catch((error: unknown) => {
-        if (!(error instanceof RolledBack)) throw error;
-      });
-    },
   };
 }
 
 function withPg(connectionString: string, schema: string, client: OfPostgres): SqlLetters {
   const pool = new Pool({ connectionString, max: 20 });
-  // The server and the store end a transaction whose lease is over at the same moment.
-  pool.on('error', () => {}).on('connect', (client) => client.on('error', () => {}));
+  pool.on('error', () => {});
   const table = `${schema}.dead_letter`;
   return {
     ...lettersOn(overPg(pool), schema),
     ...(client === 'pg pool' && {
       open: (options?: Given) => postgresDeadLetters({ pool, table, ...options }),
       stores: (options?: Given) => ({
-        store: postgresStore({ pool, table: `${schema}.webhook_event`, transactional: true }),
+        store: postgresStore({ pool, table: `${schema}.webhook_event` }) as SqlStore<WithOnce<object>>,
         deadLetters: postgresDeadLetters({ pool, table, ...options }),
       }),
     }),

@@ -1,6 +1,6 @@
-// Whether a contract notices: the source of a memory store is damaged in one place at a time, and each time a case must fail.
+// Whether a contract notices: the source of a store is damaged in one place at a time, and each time a case must fail.
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { transformSync } from '@swc/core';
 
@@ -43,7 +43,8 @@ export function noticesEachDamage<Create>(damaged: Damaged<Create>) {
       });
       exported = {};
       modules[name] = exported;
-      new Function('require', 'exports', code)((imported: string) => modules[imported], exported);
+      const find = (imported: string) => modules[imported] ?? modules[`./${basename(imported)}`];
+      new Function('require', 'exports', code)(find, exported);
     }
     const create = exported[damaged.exported];
     if (!create) throw new Error(`The sources export no ${damaged.exported}.`);
@@ -73,7 +74,7 @@ export function noticesEachDamage<Create>(damaged: Damaged<Create>) {
     return names;
   };
 
-  test('is kept by the memory store as it is', async () => {
+  test('is kept by the store as it is', async () => {
     expect(await broken(load())).toEqual([]);
   });
 

@@ -16,7 +16,7 @@ import { ownMariadb, withMariadb } from '../setup/own-mariadb.js';
 import { needing } from '../setup/platform.js';
 import { refusingPort } from '../setup/ports.js';
 import { type Service, startRedis } from '../setup/services.js';
-import { leased, overMysql2 } from '../setup/sql-clients.js';
+import { overMysql2 } from '../setup/sql-clients.js';
 import { until } from '../setup/waiting.js';
 
 const postgresUrl = process.env.TEST_POSTGRES_URL ?? '';
@@ -299,7 +299,7 @@ withMariadb('a MariaDB', () => {
     ['has no such database', { database: name }, 'ER_BAD_DB_ERROR', NO_DATABASE],
     ['has no such user', { user: name }, 'ER_ACCESS_DENIED_ERROR', NO_ROLE],
   ])('that %s', async (_, change, code, cure) => {
-    const store = sqlStore({ ...leased(overMysql2(mariadb.pool(change))), table: 'no_such_table' });
+    const store = sqlStore({ ...overMysql2(mariadb.pool(change)), table: 'no_such_table' });
     const [line] = await linesOf(store);
     const msg = `the store did not answer: It threw ${code}. ${cure}`;
     expect(line).toMatchObject({ msg, error: { code } });
@@ -318,11 +318,11 @@ withMariadb('a MariaDB', () => {
     ],
   ])('that is reached, and cannot be used after %s, fails its ping', async (setting, code, cure) => {
     const table = 'mysql.reached_event';
-    await sqlStore({ ...leased(overMysql2(mariadb.pool())), table }).migrate();
+    await sqlStore({ ...overMysql2(mariadb.pool()), table }).migrate();
     const pool = mariadb.pool();
     // Of every connection, as an application sets it.
     (pool as unknown as { pool: Emitter }).pool.on('connection', (connection) => connection.query(setting));
-    const store = sqlStore({ ...leased(overMysql2(pool)), table });
+    const store = sqlStore({ ...overMysql2(pool), table });
     const [line] = await linesOf(store);
     expect(line).toMatchObject({
       msg: `the store did not answer: It threw ${code}. ${cure}`,

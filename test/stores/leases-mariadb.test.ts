@@ -1,24 +1,24 @@
-// Claims with a lease in MariaDB, as text and prepared: what every database keeps, and what only this one can do wrong.
+// Claims in MariaDB, as text and prepared: what every database keeps, and what only this one can do wrong.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import type { Pool } from 'mysql2/promise';
 import { type SqlValue, sqlStore } from 'payment-webhooks/stores/sql';
 import { ownMariadb, withMariadb } from '../setup/own-mariadb.js';
-import { leased, overMysql2 } from '../setup/sql-clients.js';
+import { overMysql2 } from '../setup/sql-clients.js';
 import { bytes, keepsLeases } from './leases.js';
 import { granted, mariadbWorld, ownWorld } from './worlds.js';
 
-withMariadb('sqlStore in lease mode, on MariaDB', () => {
+withMariadb('sqlStore, on MariaDB', () => {
   const mariadb = ownMariadb();
   // Time is taken from the server in UTC: a session elsewhere, in the hour that autumn repeats, makes no difference.
   const elsewhere = { timezone: '+13:00' };
   const storeOn = (pool: Pool, table: string, verb?: 'query') =>
-    sqlStore({ ...leased(overMysql2(pool, verb)), table });
+    sqlStore({ ...overMysql2(pool, verb), table });
 
   describe.each(['query', 'execute'] as const)('through %s of mysql2', (verb) => {
     const world = ownWorld(() => mariadbWorld(mariadb, verb, elsewhere));
-    const open = () => world.open().leased();
+    const open = () => world.open().store;
 
     keepsLeases(world);
 

@@ -1,4 +1,4 @@
-// Claims with a lease in Postgres, by both stores: what every database keeps, and what only this one can do wrong.
+// Claims in Postgres, by both stores: what every database keeps, and what only this one can do wrong.
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { Pool, type PoolConfig } from 'pg';
 import { needing } from '../setup/platform.js';
@@ -20,7 +20,7 @@ import {
 
 type Store = ReturnType<typeof storeOnPg>;
 
-needing('postgres').describe('a claim with a lease, on Postgres', () => {
+needing('postgres').describe('a claim, on Postgres', () => {
   describe.each(BY_PG)('by %s', (by) => {
     const world = ownWorld(() => postgresWorld(by));
     const pools: Pool[] = [];
@@ -34,7 +34,7 @@ needing('postgres').describe('a claim with a lease, on Postgres', () => {
     let opened: OpenedOnPg | undefined;
     const open = (options: StoreOptions = {}) => {
       opened ??= world.open({ max: 20 });
-      return opened.leased(options);
+      return opened.storeWith(options);
     };
     const migrated = async (name: string, options: StoreOptions = {}) => {
       const store = open({ table: named(name), ...options });
@@ -58,8 +58,8 @@ needing('postgres').describe('a claim with a lease, on Postgres', () => {
     });
 
     test('claims an event whose row is deleted between two statements', async () => {
-      const { pool, leased } = world.open();
-      await granted(await leased().claim('deleted', bytes)).complete();
+      const { pool, store } = world.open();
+      await granted(await store.claim('deleted', bytes)).complete();
       const query = pool.query.bind(pool) as (...args: unknown[]) => unknown;
       Object.assign(pool, {
         query: async (...args: unknown[]) => {
@@ -68,7 +68,7 @@ needing('postgres').describe('a claim with a lease, on Postgres', () => {
           return query(...args);
         },
       });
-      expect(granted(await leased().claim('deleted', bytes)).attempt).toBe(1);
+      expect(granted(await store.claim('deleted', bytes)).attempt).toBe(1);
     });
 
     describe('migrates', () => {
@@ -163,8 +163,7 @@ needing('postgres').describe('a claim with a lease, on Postgres', () => {
     });
 
     test('goes on after its connections were ended, idle or in the middle of a claim', async () => {
-      const { pool, leased, terminateAll } = world.open({ max: 3 });
-      const survivor = leased();
+      const { pool, store: survivor, terminateAll } = world.open({ max: 3 });
       const holder = await poolOf().connect();
       await holder.query(`BEGIN; LOCK TABLE ${world.table} IN EXCLUSIVE MODE`);
       const waiting = survivor.claim('killed', bytes);
@@ -180,13 +179,13 @@ needing('postgres').describe('a claim with a lease, on Postgres', () => {
     });
 
     test('rejects while the pool is exhausted, and recovers', async () => {
-      const { pool, leased } = world.open({ max: 1 });
+      const { pool, store } = world.open({ max: 1 });
       const client = await pool.connect();
       await withoutPatience(pool, async () => {
-        await expect(leased().claim('exhausted', bytes)).rejects.toThrow('timeout exceeded');
+        await expect(store.claim('exhausted', bytes)).rejects.toThrow('timeout exceeded');
       });
       client.release();
-      expect(granted(await leased().claim('exhausted', bytes)).attempt).toBe(1);
+      expect(granted(await store.claim('exhausted', bytes)).attempt).toBe(1);
     });
 
     test('rejects when a trigger of the table drops the row', async () => {

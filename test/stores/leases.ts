@@ -1,4 +1,4 @@
-// What holds of every store in lease mode, on every database and through every client.
+// What holds of the claims of every store, on every database and through every client.
 import { describe, expect, test } from '@jest/globals';
 import { keepsTheContract, walksAsPromised } from './contract.js';
 import { granted, type Opened, type StoreOptions, type World } from './worlds.js';
@@ -9,7 +9,7 @@ export function keepsLeases(world: World): void {
   let opened: Opened | undefined;
   const open = (options: StoreOptions = {}) => {
     opened ??= world.open({ max: 20 });
-    return opened.leased(options);
+    return opened.storeWith(options);
   };
 
   describe('keeps the contract', () => {
@@ -20,7 +20,7 @@ export function keepsLeases(world: World): void {
   test('migrates at once in several processes, again later, and keeps what the table remembers', async () => {
     const table = `${world.schema}.at_once`;
     const pools = [world.open(), world.open()];
-    const stores = [...pools, ...pools, ...pools].map(({ leased }) => leased({ table }));
+    const stores = [...pools, ...pools, ...pools].map(({ storeWith }) => storeWith({ table }));
     await Promise.all(stores.map((each) => each.migrate()));
     const [store] = stores as [(typeof stores)[0]];
     expect(await granted(await store.claim('kept', bytes)).complete()).toBe(true);

@@ -42,6 +42,8 @@ const thinking = (method: string) =>
 const KNOWN =
   "return found?.state === 'completed' && found.forgetAt > this.#now() ? found.fingerprint : undefined;";
 
+const FORGOTTEN = 'this.#running -= 1;\n    this.#claims.delete(key);';
+
 /** By the beginning of the name of the case that notices. */
 const MUTANTS: Readonly<Record<string, readonly Damage[]>> = {
   'the first claim of a key is attempt 1': [['counts from zero', NEXT_ATTEMPT, 'latest.attempt + 1 : 0']],
@@ -183,6 +185,30 @@ const MUTANTS: Readonly<Record<string, readonly Damage[]>> = {
       'claims a key to know whether it is completed',
       KNOWN,
       `const { status, claim, ...rest } = this.claim(key, { leaseMs: 1, fingerprint: '' }); claim?.release(claim.finished); return rest.fingerprint;`,
+    ],
+  ],
+  'forget() makes a key new': [
+    [
+      'forgets nothing',
+      "this.#claims.delete(key);\n    return { status: 'forgotten'",
+      "return { status: 'forgotten'",
+    ],
+    [
+      'ignores the case of what it forgets',
+      FORGOTTEN,
+      'for (const other of [...this.#claims.keys()]) if (other.toLowerCase() === key.toLowerCase()) this.#claims.delete(other);',
+    ],
+  ],
+  'forget() changes nothing while a key is in progress': [
+    [
+      'forgets what is in progress',
+      "if (found.leaseEnds > now) return { status: 'in_progress'",
+      "if (false) return { status: 'in_progress'",
+    ],
+    [
+      'forgets what it does not know',
+      "if (!found || found.forgetAt <= now) return { status: 'unknown' };",
+      "if (!found || found.forgetAt <= now) return { status: 'forgotten', handlers: [] };",
     ],
   ],
   'ping() changes nothing': [

@@ -21,7 +21,7 @@ needing('postgres').describe('with a synchronous replica that is down', () => {
   const open = (application_name: string) =>
     new Pool({ connectionString, options: '-c synchronous_commit=on', application_name });
   const [pool, probe] = [open(name), open(`${name}_probe`)] as const;
-  const store = postgresStore({ pool, table, transactional: true });
+  const store = postgresStore({ pool, table });
 
   async function setReplicas(names: string): Promise<void> {
     await observer.query(`ALTER SYSTEM SET synchronous_standby_names = '${names}'`);

@@ -70,7 +70,7 @@ needing('redis-server').describe('a Redis user with an ACL', () => {
       expect((await letters.list(queryOf(letter), { limit: 10 })).letters).toHaveLength(1);
       expect(await letters.discard(id, WHY)).toBe(true);
       await letters.keep({ ...letter, id: 'processed' });
-      expect(await letters.remove(letter, {})).toBe(1);
+      expect(await letters.remove(letter)).toBe(1);
       expect(await letters.prune()).toBe(0);
     },
   };

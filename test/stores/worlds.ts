@@ -3,17 +3,15 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll } from '@jest/globals';
 import type { PoolOptions as MysqlOptions, Pool as MysqlPool, PoolConnection } from 'mysql2/promise';
 import { postgresStore } from 'payment-webhooks/stores/postgres';
-import { type SqlStore, sqlStore } from 'payment-webhooks/stores/sql';
+import { type SqlStore, sqlStore, type WithOnce } from 'payment-webhooks/stores/sql';
 import { Pool as PgPool, type PoolClient, type PoolConfig } from 'pg';
 import type { Claim, ClaimResult } from '../../src/claims/idempotency-store.js';
 import type { OwnMariadb } from '../setup/own-mariadb.js';
-import { leased, overMysql2, overPg } from '../setup/sql-clients.js';
+import { overMysql2, overPg } from '../setup/sql-clients.js';
 import { until } from '../setup/waiting.js';
 
 /** A statement of a handler, whatever its client. */
 export type Send = (sql: string, values?: string[]) => Promise<Record<string, unknown>[]>;
-
-export type Given = { readonly transaction: object };
 
 export interface StoreOptions {
   readonly table?: string;
@@ -25,15 +23,18 @@ export interface PoolOptions extends StoreOptions {
   readonly max?: number | undefined;
   /** Where it connects instead: a proxy on the way to the server. */
   readonly port?: number | undefined;
-  /** Whether only its transactions go there. */
-  readonly alone?: boolean;
+  /** Of its transactions. @default that of the server */
+  readonly isolation?: string | undefined;
 }
 
 export interface Opened {
-  /** Whose claims are transactions. */
-  readonly store: SqlStore<Given>;
-  /** In lease mode, on the same pool and table. */
-  leased(options?: StoreOptions): SqlStore<object>;
+  readonly store: SqlStore<WithOnce<object>>;
+  /** Its pool. */
+  readonly client: object;
+  /** With other options, on the same pool and table. */
+  storeWith(options: StoreOptions): SqlStore<WithOnce<object>>;
+  /** A transaction as a handler begins it. */
+  begin(work: (transaction: object) => Promise<unknown>): Promise<unknown>;
   readonly key: string;
   /** By a connection of its pool. */
   readonly run: Send;
@@ -72,12 +73,8 @@ export interface World<Open extends Opened = Opened> extends Named {
   open(options?: PoolOptions & PoolConfig): Open;
   /** Statements in the transaction that a handler is given. */
   sending(transaction: object): Send;
-  /** A statement that takes so many seconds. */
-  sleep(seconds: number): string;
-  /** Whether the server executes a statement with this text. */
-  executes(text: string): Promise<boolean>;
-  /** Keeps a connection busy in a statement, until the test lets go. */
-  holding(): Promise<{ readonly statement: string; letGo(): Promise<unknown> }>;
+  /** A statement after which the server ends the transaction once it is idle for a second. */
+  readonly limitIdle: string;
   /** How many connections wait for a lock of a row. */
   waiting(): Promise<number>;
   /** Ends the connection of a transaction from outside. */
@@ -91,23 +88,15 @@ export type PostgresWorld = World<OpenedOnPg>;
 export const BY_PG = ['postgresStore', 'sqlStore'] as const;
 export type ByPg = (typeof BY_PG)[number];
 
-/** The same, and a pool whose clients send the next statement before the last one is answered. */
-export const TRANSACTIONAL_ON_PG: readonly (readonly [name: string, by: ByPg, config: PoolConfig])[] = [
-  ['postgresStore', 'postgresStore', {}],
-  ['postgresStore, pipeline', 'postgresStore', { pipeline: true }],
-  ['sqlStore', 'sqlStore', {}],
-];
-
-export function storeOnPg(by: ByPg, pool: PgPool, options: StoreOptions = {}): SqlStore<object> {
-  return by === 'sqlStore'
-    ? sqlStore({ ...leased(overPg(pool)), ...options })
-    : postgresStore({ pool, ...options });
+export function storeOnPg(by: ByPg, pool: PgPool, options: StoreOptions = {}): SqlStore<WithOnce<object>> {
+  const store =
+    by === 'sqlStore' ? sqlStore({ ...overPg(pool), ...options }) : postgresStore({ pool, ...options });
+  return store as SqlStore<WithOnce<object>>;
 }
 
 export const connectionString = process.env.TEST_POSTGRES_URL ?? '';
 
-/** @param common what each of its pools is given */
-export async function postgresWorld(by: ByPg, common: PoolConfig = {}): Promise<PostgresWorld> {
+export async function postgresWorld(by: ByPg): Promise<PostgresWorld> {
   const url = connectionString;
   const schema = `worlds_${randomBytes(6).toString('hex')}`;
   const observer = new PgPool({ connectionString: url, application_name: 'observer' });
@@ -123,28 +112,22 @@ export async function postgresWorld(by: ByPg, common: PoolConfig = {}): Promise<
       (await (transaction as PoolClient).query(sql, values)).rows;
   return {
     ...{ ...named, ...payments(named), sending },
-    open: ({ table: own = table, retention, port, alone, ...config } = {}) => {
+    open: ({ table: own = table, retention, port, isolation, ...config } = {}) => {
       const name = `${schema}_${pools.length}`;
       const given = { connectionString: urlAt(url, port), max: 5, application_name: name };
-      const pool = new PgPool({ ...given, ...common, ...config });
+      const session = isolation && {
+        options: `-c default_transaction_isolation=${isolation.replace(' ', '\\ ')}`,
+      };
+      const pool = new PgPool({ ...given, ...session, ...config });
       pool.on('error', () => {});
       pools.push(pool);
       const options = { table: own, retention };
-      const others = alone ? observer : pool;
-      const { transaction } = overPg(pool);
-      const [query, on, connect] = [others.query.bind(others), pool.on.bind(pool), () => pool.connect()];
-      const transactional =
-        by === 'sqlStore'
-          ? sqlStore({ ...overPg(others), transaction, ...options })
-          : postgresStore({
-              pool: alone ? ({ query, on, connect } as never) : pool,
-              transactional: true,
-              ...options,
-            });
+      const storeWith = (changed: StoreOptions) => storeOnPg(by, pool, { ...options, ...changed });
       return {
-        ...{ pool, name, key: `live:${pools.length}` },
-        store: transactional as SqlStore<Given>,
-        leased: (changed) => storeOnPg(by, pool, { ...options, ...changed }),
+        ...{ pool, name, client: pool, key: `live:${pools.length}` },
+        store: storeWith({}),
+        storeWith,
+        begin: overPg(pool).transaction as OpenedOnPg['begin'],
         run: async (sql, values) => (await pool.query(sql, values)).rows,
         idle: () => pool.totalCount === pool.idleCount,
         terminateAll: () =>
@@ -153,20 +136,7 @@ export async function postgresWorld(by: ByPg, common: PoolConfig = {}): Promise<
           ]),
       };
     },
-    sleep: (seconds) => `SELECT pg_sleep(${seconds})`,
-    executes: async (text) => {
-      const sql = `SELECT 1 FROM pg_stat_activity WHERE query = $1 AND state = 'active'`;
-      return (await observe(sql, [text])).length > 0;
-    },
-    holding: async () => {
-      const lock = randomBytes(4).readInt32BE();
-      const holder = await observer.connect();
-      await holder.query(`SELECT pg_advisory_lock(${lock})`);
-      return {
-        statement: `SELECT pg_advisory_lock(${lock})`,
-        letGo: () => holder.query(`SELECT pg_advisory_unlock(${lock})`).finally(() => holder.release()),
-      };
-    },
+    limitIdle: "SET LOCAL idle_in_transaction_session_timeout = '1s'",
     waiting: async () => {
       const locked = "application_name LIKE $1 AND wait_event_type = 'Lock'";
       const rows = await observe(`SELECT 1 FROM pg_stat_activity WHERE ${locked}`, [`${schema}_%`]);
@@ -217,34 +187,29 @@ export async function mariadbWorld(
   };
   return {
     ...{ ...named, ...payments(named), sending },
-    open: ({ max = 5, table: own = table, retention, port, alone } = {}) => {
+    open: ({ max = 5, table: own = table, retention, port, isolation } = {}) => {
       const pool = mariadb.pool({ uri: urlAt(url, port), connectionLimit: max, ...config });
       pools.push(pool);
-      const { transaction } = overMysql2(pool);
-      const database = { ...overMysql2(alone ? observer : pool, verb), transaction };
+      if (isolation)
+        pool.on('connection', (connection) => {
+          const { query } = connection as unknown as { query(sql: string, done: () => void): void };
+          query.call(connection, `SET SESSION TRANSACTION ISOLATION LEVEL ${isolation}`, () => {});
+        });
+      const database = overMysql2(pool, verb);
       const options = { table: own, retention };
+      const storeWith = (changed: StoreOptions) =>
+        sqlStore({ ...database, ...options, ...changed }) as SqlStore<WithOnce<object>>;
       return {
-        store: sqlStore({ ...database, ...options }),
-        leased: (changed) => sqlStore({ ...leased(database), ...options, ...changed }),
+        store: storeWith({}),
+        storeWith,
+        client: pool,
+        begin: database.transaction as Opened['begin'],
         key: `live:${pools.length}`,
         run: async (sql, values) => (await pool.query(sql, values))[0] as never,
         idle: () => isIdle(pool),
       };
     },
-    sleep: (seconds) => `SELECT SLEEP(${seconds})`,
-    executes: async (text) => {
-      const sql = 'SELECT 1 FROM information_schema.processlist WHERE info = ?';
-      return (await observe(sql, [text])).length > 0;
-    },
-    holding: async () => {
-      const lock = randomBytes(6).toString('hex');
-      const holder = await observer.getConnection();
-      await holder.query(`SELECT GET_LOCK('${lock}', 0)`);
-      return {
-        statement: `SELECT GET_LOCK('${lock}', 60)`,
-        letGo: () => holder.query(`SELECT RELEASE_LOCK('${lock}')`).finally(() => holder.release()),
-      };
-    },
+    limitIdle: 'SET SESSION idle_transaction_timeout = 1',
     waiting: async () => {
       const [row] = await observe("SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_current_waits'");
       return Number(row?.Value);
@@ -271,15 +236,15 @@ export function ownWorld<Made extends World>(make: () => Promise<Made>): Made {
 const urlAt = (url: string, port = Number(new URL(url).port)) =>
   Object.assign(new URL(url), { port: String(port) }).href;
 
-export function granted<Extra extends object>(result: ClaimResult<Extra>): Claim<Extra> & { context: Extra } {
+export function granted<Extra extends object>(result: ClaimResult<Extra>): Claim<Extra> {
   if (result.status !== 'claimed') throw new Error(`not granted: ${result.status}`);
-  return result.claim as Claim<Extra> & { context: Extra };
+  return result.claim;
 }
 
 /** Claims until it is granted, as the retries of a sender do. */
 export async function grantedInTheEnd<Extra extends object>(
   claim: () => ClaimResult<Extra> | Promise<ClaimResult<Extra>>,
-): Promise<Claim<Extra> & { context: Extra }> {
+): Promise<Claim<Extra>> {
   let next: ClaimResult<Extra> | undefined;
   await until(async () => {
     next = await claim();

@@ -17,10 +17,10 @@ import { is } from './is.js';
 const connection = {};
 const queue = new Queue('webhooks', { connection });
 const events = { 'refund.succeeded': z.object({ refund: z.object({ at: z.coerce.date() }) }) };
-const transactional = postgresStore({ pool: new Pool(), transactional: true });
+const store = postgresStore({ pool: new Pool() });
 
 // enqueue() fits wherever a receiver has an event.
-const hooks = receiver({ events, store: transactional });
+const hooks = receiver({ events, store });
 hooks.on('*', enqueue(queue));
 hooks.on('refund.*', enqueue(queue), { name: 'queue' });
 hooks.on('transaction.paid', enqueue(queue, { name: 'webhook', jobOptions: { attempts: 3, priority: 1 } }));
@@ -68,17 +68,14 @@ processor(
   { events },
 );
 
-processor(
-  { 'transaction.paid': async (_event, { transaction }) => is<PoolClient>()(transaction) },
-  { store: transactional },
-);
+processor({ 'transaction.paid': (_event, { once }) => once((tx) => is<PoolClient>()(tx)) }, { store });
 
 processor({ '*': (_event, { issues }) => is<readonly Issue[] | undefined>()(issues) }, { drift: 'handle' });
 // @ts-expect-error no such policy
 processor({ '*': () => {} }, { drift: 'drop' });
 
-// @ts-expect-error without a transactional store there is no transaction
-processor({ '*': (_event, { transaction }) => transaction });
+// @ts-expect-error without a store in the database of the writes there is no once()
+processor({ '*': (_event, { once }) => once(() => {}) });
 
 // @ts-expect-error no declared event matches
 processor({ 'refund.*': () => {} });

@@ -3,7 +3,7 @@ import { receiver, type TransactionPaid } from 'payment-webhooks';
 import { enqueue, jobIdOf, processor } from 'payment-webhooks/queues/pg-boss';
 import { postgresStore } from 'payment-webhooks/stores/postgres';
 import { Pool, type PoolClient } from 'pg';
-import { fromKnex, type KnexTransactionLike, PgBoss } from 'pg-boss';
+import { PgBoss } from 'pg-boss';
 import PgBoss10 from 'pg-boss-10';
 import { z } from 'zod';
 import { is } from './is.js';
@@ -11,10 +11,10 @@ import { is } from './is.js';
 const boss = new PgBoss('postgres://localhost/postgres');
 const boss10 = new PgBoss10('postgres://localhost/postgres');
 const events = { 'refund.succeeded': z.object({ refund: z.object({ at: z.coerce.date() }) }) };
-const transactional = postgresStore({ pool: new Pool(), transactional: true });
+const store = postgresStore({ pool: new Pool() });
 
 // enqueue() fits wherever a receiver has an event.
-const hooks = receiver({ events, store: transactional });
+const hooks = receiver({ events, store });
 hooks.on('*', enqueue(boss));
 hooks.on('refund.*', enqueue(boss10), { name: 'queue' });
 hooks.onUnknown(enqueue(boss, { queue: 'unknown' }));
@@ -36,16 +36,8 @@ enqueue(boss, { jobOptions: { id: 'webhook' } });
 // @ts-expect-error as would one singleton key
 enqueue(boss10, { jobOptions: { singletonKey: 'webhook' } });
 
-// Any client can run the statements.
-enqueue(boss, {
-  executeSql: (tx: KnexTransactionLike, text, values) => fromKnex(tx).executeSql(text, values),
-});
-enqueue(boss, {
-  executeSql: async (client: PoolClient, text, values) => (await client.query(text, values)).rows,
-});
+// @ts-expect-error the id of the job makes one job of an event, without a common commit
 enqueue(boss, { executeSql: false });
-// @ts-expect-error neither a function nor false
-enqueue(boss, { executeSql: true });
 
 is<string>()(jobIdOf({ id: 'evt-1', sandbox: false }));
 
@@ -56,13 +48,13 @@ boss10.work('webhooks', { includeMetadata: true }, processor({ '*': () => {} }))
 
 processor(
   {
-    'transaction.paid': (event, { transaction }) => {
+    'transaction.paid': async (event, { once }) => {
       is<TransactionPaid>()(event);
-      is<PoolClient>()(transaction);
+      await once((tx) => is<PoolClient>()(tx));
     },
     'refund.succeeded': (event) => is<Date>()(event.payload.refund.at),
   },
-  { events, store: transactional },
+  { events, store },
 );
 
 // @ts-expect-error no declared event matches

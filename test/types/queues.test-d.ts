@@ -34,8 +34,8 @@ processor(
 );
 
 processor(
-  { '*': (_event, { transaction }) => is<PoolClient>()(transaction) },
-  { store: postgresStore({ pool: new Pool(), transactional: true }) },
+  { '*': (_event, { once }) => once((tx) => is<PoolClient>()(tx)) },
+  { store: postgresStore({ pool: new Pool() }) },
 );
 
 // @ts-expect-error no declared event matches

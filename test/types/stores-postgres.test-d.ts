@@ -1,7 +1,12 @@
 // What the compiler knows of `payment-webhooks/stores/postgres`: checked by `npm run typecheck`, never run.
 import { type Client, Pool, type PoolClient } from 'pg';
 import type { IdempotencyStore } from '../../src/claims/idempotency-store.js';
-import { type PostgresClient, type PostgresPool, postgresStore } from '../../src/stores/postgres.js';
+import {
+  type Once,
+  type PostgresClient,
+  type PostgresPool,
+  postgresStore,
+} from '../../src/stores/postgres.js';
 import { is } from './is.js';
 
 type ContextOf<Store> = Store extends IdempotencyStore<infer Extra> ? Extra : never;
@@ -9,16 +14,19 @@ declare function contextOf<Store>(store: Store): ContextOf<Store>;
 
 const pool = new Pool();
 
-const transactional = postgresStore({ pool, transactional: true });
-is<PoolClient>()(contextOf(transactional).transaction);
+const { once } = contextOf(postgresStore({ pool }));
+is<Once<PoolClient>>()(once);
+is<Promise<number | null | undefined>>()(once(async (tx) => (await tx.query('SELECT')).rowCount));
+is<Promise<string | undefined>>()(once(await pool.connect(), () => 'done'));
+// @ts-expect-error a pool is no transaction
+once(pool, () => {});
+// @ts-expect-error it resolves with what the work returns, and not with whether it ran
+if (!(await once(() => 'done'))) is<boolean>()(await once(() => 'done'));
 
-const leased = postgresStore({ pool });
-// @ts-expect-error handlers get a transaction only when the store is told to open one
-contextOf(leased).transaction;
-
-const maybe = postgresStore({ pool, transactional: Boolean(process.env.TRANSACTIONAL) });
-// @ts-expect-error nor when nobody can say before the program runs
-contextOf(maybe).transaction;
+// @ts-expect-error writes are committed by once()
+postgresStore({ pool, transactional: true });
+// @ts-expect-error
+contextOf(postgresStore({ pool })).transaction;
 
 interface OwnClient extends PostgresClient {
   readonly own: true;
@@ -27,7 +35,7 @@ interface OwnPool extends PostgresPool {
   connect(): Promise<OwnClient>;
 }
 declare const ownPool: OwnPool;
-is<OwnClient>()(contextOf(postgresStore({ pool: ownPool, transactional: true })).transaction);
+is<Once<OwnClient>>()(contextOf(postgresStore({ pool: ownPool })).once);
 
 declare const client: Client;
 // @ts-expect-error a single client cannot lend others

@@ -1,6 +1,12 @@
-// What TypeScript knows of sqlStore(): the transaction of handlers, from the types of the client.
+// What TypeScript knows of sqlStore(): the transaction of once(), from the types of the client.
 import { receiver } from 'payment-webhooks';
-import { type SqlDeadLetters, type SqlStore, sqlDeadLetters, sqlStore } from 'payment-webhooks/stores/sql';
+import {
+  type SqlDeadLetters,
+  type SqlStore,
+  sqlDeadLetters,
+  sqlStore,
+  type WithOnce,
+} from 'payment-webhooks/stores/sql';
 import { is } from './is.js';
 
 /** As each library declares them, cut down to what a store needs. */
@@ -19,7 +25,7 @@ const withPrisma = sqlStore({
   query: (client, sql, values) => client.$queryRawUnsafe(sql, ...values),
   transaction: (work) => prisma.$transaction(work, { timeout: 60_000 }),
 });
-is<SqlStore<{ readonly transaction: PrismaTransaction }>>()(withPrisma);
+is<SqlStore<WithOnce<PrismaTransaction>>>()(withPrisma);
 
 interface EntityManager {
   query(sql: string, values?: unknown[]): Promise<unknown>;
@@ -38,7 +44,7 @@ const withTypeorm = sqlStore({
   query: (client, sql, values) => client.query(sql, values),
   transaction: (work) => dataSource.transaction(work),
 });
-is<SqlStore<{ readonly transaction: EntityManager }>>()(withTypeorm);
+is<SqlStore<WithOnce<EntityManager>>>()(withTypeorm);
 
 interface KnexTransaction extends Knex {
   commit(): Promise<void>;
@@ -58,7 +64,7 @@ const withKnex = sqlStore({
   query: async (client, sql, values) => (await client.raw(sql.replace(/\$\d+/g, '?'), values)).rows,
   transaction: (work) => knex.transaction(work),
 });
-is<SqlStore<{ readonly transaction: KnexTransaction }>>()(withKnex);
+is<SqlStore<WithOnce<KnexTransaction>>>()(withKnex);
 
 interface KyselyTransaction extends Kysely {
   readonly isTransaction: true;
@@ -75,7 +81,7 @@ const withKysely = sqlStore({
   query: async (client, sql, parameters) => (await client.executeQuery({ sql, parameters })).rows,
   transaction: (work) => kysely.transaction().execute(work),
 });
-is<SqlStore<{ readonly transaction: KyselyTransaction }>>()(withKysely);
+is<SqlStore<WithOnce<KyselyTransaction>>>()(withKysely);
 
 interface Connection {
   execute(sql: string, values: unknown[]): Promise<[object[], object[]]>;
@@ -99,7 +105,7 @@ const withMysql2 = sqlStore({
     await connection.commit();
   },
 });
-is<SqlStore<{ readonly transaction: Connection }>>()(withMysql2);
+is<SqlStore<WithOnce<Connection>>>()(withMysql2);
 
 // A client whose types say nothing: its user does.
 declare const plain: { send(sql: string, values: unknown[]): Promise<object[]> };
@@ -110,25 +116,35 @@ const withPlain = sqlStore({
   query: (client, sql, values) => client.send(sql, values),
   transaction: (work: (session: typeof plain & { id: string }) => Promise<void>) => begin(work),
 });
-is<SqlStore<{ readonly transaction: typeof plain & { id: string } }>>()(withPlain);
+is<SqlStore<WithOnce<typeof plain & { id: string }>>>()(withPlain);
 
-const leased = sqlStore({
+// For once(tx, work) alone, with transactions that handlers begin.
+const begunByHandlers = sqlStore({
   dialect: 'postgres',
   client: prisma,
   query: (client, sql, values) => client.$queryRawUnsafe(sql, ...values),
 });
-is<SqlStore>()(leased);
+is<SqlStore<WithOnce<PrismaTransaction>>>()(begunByHandlers);
 
 receiver({ privateKey: 'pri_sandbox_x', store: withPrisma }).on(
   'transaction.paid',
-  async (event, { transaction }) => {
-    await transaction.ledger.create({ payment: event.payload.transaction.id });
+  async ({ payload: { transaction } }, { once }) => {
+    is<object | undefined>()(await once((tx) => tx.ledger.create({ payment: transaction.id })));
+    await prisma.$transaction((tx) => once(tx, () => tx.ledger.create({ payment: transaction.id })));
+    // @ts-expect-error: without a transaction that the handler has begun, the work is given one
+    await once(() => {}, prisma);
   },
+  { name: 'ledger' },
 );
 
-receiver({ privateKey: 'pri_sandbox_x', store: leased }).on('transaction.paid', async (_event, context) => {
-  // @ts-expect-error: without `transaction` there is no transaction in the context
-  await context.transaction;
+receiver({ privateKey: 'pri_sandbox_x', store: withPrisma }).on('*', (_event, context) => {
+  // @ts-expect-error: writes are committed by once()
+  context.transaction;
+});
+
+receiver({ privateKey: 'pri_sandbox_x' }).on('*', (_event, context) => {
+  // @ts-expect-error: the memory store is not in the database of the writes
+  context.once;
 });
 
 // @ts-expect-error: Postgres is not called pg here
@@ -137,7 +153,6 @@ sqlStore({ dialect: 'pg', client: plain, query: (client, sql, values) => client.
 const letters = sqlDeadLetters({
   dialect: 'postgres',
   client: prisma,
-  // Typed like that of a store: the client, or the transaction that it gave.
   query: (client, sql, values) => client.$queryRawUnsafe(sql, ...values),
   encryptionKeys: [Buffer.alloc(32)],
   retention: '90d',

@@ -4,7 +4,7 @@ import { type Logger, writeLog } from '../../logger.js';
 import { retentionMs } from '../../options/duration.js';
 import { checkEnqueueOptions, type Enqueue, enqueue as enqueueWith } from '../enqueue.js';
 import type { QueuedDelivery } from '../queued-delivery.js';
-import { type Boss, type BossDatabase, databaseOf, type ExecuteSql, jobAt, revive } from './boss.js';
+import { type Boss, jobAt, revive } from './boss.js';
 import { uuidOf } from './job-id.js';
 
 /** Job options that would merge different events into one job, or that `enqueue()` sets itself. */
@@ -33,12 +33,6 @@ export interface EnqueueOptions<JobOptions extends object = object> {
    * backoff from 1 s, a heartbeat of 30 s, waiting jobs kept for 10 years, finished jobs kept for 30 days.
    */
   readonly jobOptions?: JobOptions | undefined;
-  /**
-   * Runs one statement of pg-boss in `context.transaction`, and resolves with its rows or with `{ rows }`. Needed where
-   * that is not a client of `pg`: `(tx, text, values) => fromKnex(tx).executeSql(text, values)`, with the adapters of
-   * pg-boss 12. `false`: the job is never part of the transaction, as when pg-boss has another database. @default for pg
-   */
-  readonly executeSql?: ExecuteSql | false | undefined;
 }
 
 const JOB_OPTIONS = {
@@ -61,12 +55,10 @@ interface Job {
   readonly id: string;
   readonly data: QueuedDelivery;
   readonly options: object;
-  readonly db: BossDatabase | undefined;
 }
 
 /**
- * Creates a handler that adds deliveries to a queue, one job per event. Inside a transactional store the job is part of
- * the commit that completes the event. Otherwise it resolves when Postgres has the job.
+ * Creates a handler that adds deliveries to a queue, one job per event. It resolves when Postgres has the job.
  *
  * @throws {ConfigurationError} if boss is not a PgBoss, or if job options would lose events
  * @example
@@ -78,14 +70,12 @@ export function enqueue<AnyBoss extends Boss>(
   boss: AnyBoss,
   options: EnqueueOptions<JobOptionsOf<AnyBoss>> = {},
 ): Enqueue {
-  const { queue = 'webhooks', jobOptions, executeSql } = checkEnqueue(boss, options);
+  const { queue = 'webhooks', jobOptions } = checkEnqueue(boss, options);
   const common = { ...JOB_OPTIONS, ...jobOptions };
   return enqueueWith(async ({ id: key, data }, context) => {
     const id = uuidOf(key);
-    const db = databaseOf(context, executeSql);
-    const options = { ...common, id, ...(db && { db }) };
     try {
-      await add(boss, { queue, id, data, options, db }, context.log);
+      await add(boss, { queue, id, data, options: { ...common, id } }, context.log);
     } catch (error) {
       // The log line of a failed handler has only a code. This message says what to do.
       if (ConfigurationError.is(error)) writeLog(context.log, 'error', {}, error.message);
@@ -152,17 +142,12 @@ function checkEnqueue<JobOptions extends object>(
     );
   }
   const known = checkEnqueueOptions(options, {
-    known: ['queue', 'jobOptions', 'executeSql'],
+    known: ['queue', 'jobOptions'],
     jobOptions: 'job options of pg-boss',
     lossy: LOSSY,
   });
-  const { queue, executeSql } = known;
+  const { queue } = known;
   if (queue !== undefined && (typeof queue !== 'string' || queue === ''))
     throw new ConfigurationError(`queue is ${show(queue)}. Give the name of a queue of pg-boss.`);
-  if (executeSql !== undefined && executeSql !== false && typeof executeSql !== 'function') {
-    throw new ConfigurationError(
-      `executeSql is ${show(executeSql)}. Give a function (transaction, text, values), or false.`,
-    );
-  }
   return known;
 }

@@ -76,6 +76,16 @@ export const FORGET = new Script(`
 if redis.call('HGET', KEYS[1], 'token') ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`);
 
+/** The milliseconds left of a lease, 0 if the event is forgotten, or nothing if it is not known. */
+export const FORGET_EVENT = new Script(`
+local ends = redis.call('HGET', KEYS[1], 'lease')
+if not ends then return false end
+${REDIS_TIME}
+local left = (tonumber(ends) or 0) - now
+if left > 0 then return left end
+redis.call('DEL', KEYS[1])
+return 0`);
+
 /** Every command of a claim, because a user or a full Redis may refuse only some. The key is gone afterwards. */
 export const PING = new Script(`${REDIS_TIME}
 local key = KEYS[1]

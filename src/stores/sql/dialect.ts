@@ -1,28 +1,24 @@
 // The steps of a claim that each dialect of SQL implements, and how their answers are read.
 
-import { LETTER_TABLE } from '../../claims/dead-letter-store.js';
-import type { Claim, ClaimRequest, ClaimResult, JoinableLetters } from '../../claims/idempotency-store.js';
+import type { Claim, ClaimRequest, ClaimResult } from '../../claims/idempotency-store.js';
 import { newToken, type Owner } from '../../claims/token.js';
 import { StoreError } from '../../errors.js';
-import type { Row, RunSql } from './session.js';
+import type { Row, RunSql } from './connections.js';
+import type { OnceDialect, OnceRow } from './once.js';
 
 /** Who asks for a claim, and for how long. */
 export interface ClaimParameters extends Owner {
   readonly fingerprint: string;
   readonly leaseMs: number;
   readonly keepMs: number;
-  /** Where the claim looks for dead letters of its event. */
-  readonly letterTable: string | undefined;
 }
 
 export function claimParameters(
   key: string,
-  { leaseMs, fingerprint, deadLetters }: ClaimRequest,
+  { leaseMs, fingerprint }: ClaimRequest,
   retentionMs: number,
 ): ClaimParameters {
-  const keepMs = Math.max(leaseMs, retentionMs);
-  const letterTable = letterTableOf(deadLetters);
-  return { key, token: newToken(), fingerprint, leaseMs, keepMs, letterTable };
+  return { key, token: newToken(), fingerprint, leaseMs, keepMs: Math.max(leaseMs, retentionMs) };
 }
 
 /** No event has such a key, because it has no namespace. */
@@ -41,16 +37,15 @@ export async function tryClaim(run: RunSql, dialect: Dialect): Promise<void> {
   );
 }
 
-export type Granted = {
-  readonly status: 'claimed';
-  /** Identifies the claim's transaction on the server. */
-  readonly session?: string;
-} & Pick<Claim, 'attempt' | 'finished' | 'kept'>;
+export type Granted = { readonly status: 'claimed' } & Pick<Claim, 'attempt' | 'finished'>;
 
 export type Answer = Granted | Exclude<ClaimResult, { status: 'claimed' }>;
 
+/** A row of `once` that a claim must find committed. */
+export type WrittenRow = Pick<OnceRow, 'key' | 'token'>;
+
 /** The steps of the engine, in one dialect of SQL. */
-export interface Dialect {
+export interface Dialect extends OnceDialect {
   /** Creates the table and its index unless they exist. */
   readonly migration: string;
   /** @throws unless the server accepts writes, and its table distinguishes ids exactly */
@@ -60,31 +55,26 @@ export interface Dialect {
   claim(run: RunSql, parameters: ClaimParameters): Promise<Answer>;
   renew(run: RunSql, owner: Owner, leaseMs: number, keepMs: number): Promise<boolean>;
   complete(run: RunSql, owner: Owner, keepMs: number): Promise<boolean>;
+  /**
+   * Completes the event if all rows are committed.
+   *
+   * @param fingerprint of the bytes whose writes an earlier attempt had committed: the event is completed with those
+   * @returns the keys of rows that are not committed: then nothing has changed
+   */
+  completeAfter(
+    run: RunSql,
+    owner: Owner,
+    keepMs: number,
+    rows: readonly WrittenRow[],
+    fingerprint: string | undefined,
+  ): Promise<boolean | readonly string[]>;
   release(run: RunSql, owner: Owner, keepMs: number, finished: readonly string[]): Promise<boolean>;
   /** Releases a lock. */
   forget(run: RunSql, owner: Owner): Promise<boolean>;
-  /** The first statement of a transaction. Its claim then waits for at most a second for another transaction. */
-  opening(leaseMs: number): string;
-  /** Afterwards handlers wait for locks as long as usual. */
-  claimInTransaction(run: RunSql, parameters: ClaimParameters): Promise<Answer>;
-  /** Keeps the transaction alive on the server, and rejects if it has ended. */
-  renewTransaction(run: RunSql, leaseMs: number): Promise<void>;
-  /** Asks on any connection whether the server is executing a statement of the transaction `session`. */
-  isExecuting(run: RunSql, session: string | undefined): Promise<boolean>;
-  /**
-   * @param ahead whether the commit is sent before this is answered, so that it must find a mark on the server
-   * @returns whether the event has a letter; undefined if a handler has ended the transaction of the claim
-   */
-  completeInTransaction(
-    run: RunSql,
-    parameters: ClaimParameters,
-    keepMs: number,
-    ahead?: boolean,
-  ): Promise<Pick<Claim, 'kept'> | undefined>;
+  /** Forgets an event and its rows of `once`. @returns milliseconds while it is in progress, else the keys of what was forgotten */
+  forgetEvent(run: RunSql, key: string): Promise<number | readonly string[]>;
   /** The fingerprint of an event that is completed. */
   completedWith(run: RunSql, key: string): Promise<string | undefined>;
-  /** Whether the row that says so is committed. */
-  isCompleted(run: RunSql, owner: Owner): Promise<boolean>;
 }
 
 /**
@@ -92,21 +82,12 @@ export interface Dialect {
  * underscore in its name, since some clients turn such names into camelCase.
  */
 export function readAnswer(row: Row | undefined): Answer {
-  if (!row)
-    throw new StoreError(
-      'The database answered a claim without a row. Check that query() resolves with the rows, and the table for triggers and rules.',
-    );
-  const { status, attempt, finished, fingerprint, remaining, kept, session } = row;
+  if (!row) throw noRow();
+  const { status, attempt, finished, fingerprint, remaining } = row;
   if (status === 'claimed') {
     const number = Number(attempt);
     if (Number.isSafeInteger(number) && number > 0)
-      return {
-        status,
-        attempt: number,
-        finished: JSON.parse(String(finished)),
-        ...readKept(kept),
-        ...(session !== undefined && { session: String(session) }),
-      };
+      return { status, attempt: number, finished: JSON.parse(String(finished)) };
   }
   if (status === 'completed') return { status, fingerprint: String(fingerprint) };
   if (status === 'in_progress') return { status, retryAfterMs: Math.max(Number(remaining) || 0, 1) };
@@ -118,11 +99,6 @@ export function readCount(value: unknown): number {
   const count = Number(value ?? Number.NaN);
   if (Number.isSafeInteger(count)) return count;
   throw unreadable();
-}
-
-/** Undefined if the statement did not look for letters. */
-export function readKept(kept: unknown): Pick<Claim, 'kept'> {
-  return kept === undefined ? {} : { kept: kept !== 'false' };
 }
 
 /**
@@ -138,13 +114,14 @@ export function inexactKey(exactKey: string): StoreError {
   return new StoreError(`The key column treats the ids of different events as equal. Run: ${exactKey}`);
 }
 
+export function noRow(): StoreError {
+  return new StoreError(
+    'The database answered a claim without a row. Check that query() resolves with the rows, and the table for triggers and rules.',
+  );
+}
+
 export function unreadable(): StoreError {
   return new StoreError(
     'The database answered with a row that the store cannot read. Check that query() resolves with unchanged rows, e.g. without nestTables.',
   );
-}
-
-/** The SQL name of their table. Undefined for a user's own store of letters. */
-function letterTableOf(letters: JoinableLetters | undefined): string | undefined {
-  return (letters as { readonly [LETTER_TABLE]?: string } | undefined)?.[LETTER_TABLE];
 }

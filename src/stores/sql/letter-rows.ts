@@ -15,8 +15,8 @@ import {
   StoredLetters,
 } from '../../dead-letters/stored-letters.js';
 import type { ErrorCode } from '../../errors.js';
+import type { Connections, Reply, Row } from './connections.js';
 import { readCount, unreadable } from './dialect.js';
-import type { Connections, Reply, Row } from './session.js';
 import { Statement } from './statement.js';
 
 /** The fragments in which the dialects differ. Parameters are numbered; the first is the retention in milliseconds. */
@@ -55,7 +55,6 @@ const TRUE: ReadonlySet<unknown> = new Set([true, 1, 1n, '1', 't', 'true']);
 
 export abstract class SqlLetterRows implements LetterRows {
   readonly retentionMs: number;
-  readonly database: object;
   readonly table: string;
   protected readonly connections: Connections;
   protected readonly dialect: LetterDialect;
@@ -64,15 +63,14 @@ export abstract class SqlLetterRows implements LetterRows {
     this.connections = connections;
     this.dialect = dialect;
     this.retentionMs = retentionMs;
-    this.database = connections.client;
     this.table = dialect.table;
   }
 
   abstract keep(row: NewRow): Promise<string>;
   abstract replaceBody(id: string, body: Buffer): Promise<unknown>;
-  abstract find(id: string, transaction?: unknown): Promise<FullRow | undefined>;
+  abstract find(id: string): Promise<FullRow | undefined>;
   abstract update(id: string, change: RowChange): Promise<boolean>;
-  abstract remove(event: ProcessedEvent, transaction: unknown): Promise<number>;
+  abstract remove(event: ProcessedEvent): Promise<number>;
   abstract discard(id: string, why: Pick<Discarded, 'by' | 'because'>): Promise<boolean>;
   abstract prune(): Promise<{ readonly pruned: number; readonly more: boolean }>;
 

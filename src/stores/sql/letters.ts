@@ -4,13 +4,12 @@ import type { DeadLetterStore } from '../../claims/dead-letter-store.js';
 import type { LetterOptions } from '../../dead-letters/stored-letters.js';
 import { refuseUnknownOptions } from '../../errors.js';
 import { retentionMs } from '../../options/duration.js';
-import { AnyConnections, DATABASE_OPTIONS, type SqlDatabase } from './any-session.js';
+import { AnyConnections, DATABASE_OPTIONS, type SqlDatabase } from './any-connections.js';
 import { storedInSql } from './letter-rows.js';
 import { MysqlLetterRows } from './mysql-letters.js';
 import { PostgresLetterRows } from './postgres-letters.js';
 import type { TransactionOf } from './transaction-of.js';
 
-/** The `client` of a `sqlStore` with `transaction` removes letters in its commits. */
 export interface SqlDeadLettersOptions<Client extends object = object, Transaction = TransactionOf<Client>>
   extends SqlDatabase<Client, Transaction>,
     LetterOptions {

@@ -3,6 +3,7 @@ import type { Discarded, ProcessedEvent } from '../../claims/dead-letter-store.j
 import { newToken } from '../../claims/token.js';
 import type { FullRow, NewRow, RowChange } from '../../dead-letters/stored-letters.js';
 import { StoreError } from '../../errors.js';
+import type { Connections, Row } from './connections.js';
 import { unreadable } from './dialect.js';
 import {
   bufferOf,
@@ -13,8 +14,7 @@ import {
   textOf,
   valuesOf,
 } from './letter-rows.js';
-import { LOCK_LATEST, mysqlTable, releaseSavepoint, setSavepoint } from './mysql.js';
-import type { Connections, Row, RunSql } from './session.js';
+import { mysqlTable } from './mysql.js';
 import { PRUNE_BATCH, Statement } from './statement.js';
 
 /** Another process may remove a letter before its id is read, or the letter may have expired. */
@@ -114,9 +114,7 @@ UPDATE ${table} SET reason = ${bytes(3)}, code = ${bytes(4)}, issues = ${bytes(5
 WHERE id = ${bytes(2)} AND ${alive}`),
     isAlive: statement(`SELECT arrival FROM ${table} WHERE id = ${bytes(2)} AND ${alive} FOR UPDATE`),
     removable: statement(`SELECT arrival FROM ${table} WHERE ${removed} FOR UPDATE`),
-    remove: statement(`${LOCK_LATEST} DELETE FROM ${table} WHERE ${removed}`),
-    /** How many rows the statement before this one deleted, on the same connection. */
-    removed: statement('SELECT ROW_COUNT() AS removed'),
+    remove: statement(`DELETE FROM ${table} WHERE ${removed}`),
     discard: statement(`
 UPDATE ${table} SET head = NULL, body = NULL, discarded_by = ${utf8(3)}, discarded_because = ${utf8(4)},
   token = ${bytes(5)}, discarded_at = ${UTC_MILLISECOND}
@@ -156,9 +154,8 @@ export class MysqlLetterRows extends SqlLetterRows {
     return this.run(this.#sql.replaceBody, [id, body]);
   }
 
-  async find(id: string, transaction?: unknown): Promise<FullRow | undefined> {
-    const run = transaction === undefined ? this.connections.run : this.connections.within(transaction);
-    const [row] = (await run(this.#sql.find, this.values([id]))).rows;
+  async find(id: string): Promise<FullRow | undefined> {
+    const [row] = (await this.run(this.#sql.find, [id])).rows;
     return row && readRow(row, mysqlFragments);
   }
 
@@ -168,19 +165,11 @@ export class MysqlLetterRows extends SqlLetterRows {
     return (await this.run(this.#sql.isAlive, [id])).rows.length > 0;
   }
 
-  async remove({ key, fingerprint }: ProcessedEvent, transaction: unknown): Promise<number> {
+  async remove({ key, fingerprint }: ProcessedEvent): Promise<number> {
     const event = [key, fingerprint];
-    if (transaction !== undefined) return this.#removeWithin(this.connections.within(transaction), event);
     const { length } = (await this.run(this.#sql.removable, event)).rows;
     if (length > 0) await this.run(this.#sql.remove, event);
     return length;
-  }
-
-  async #removeWithin(run: RunSql, event: readonly unknown[]): Promise<number> {
-    if (!(await isOpen(run))) return 0;
-    await run(this.#sql.remove, this.values(event));
-    const [row] = (await run(this.#sql.removed, [])).rows;
-    return Math.max(Number(row?.removed ?? 0), 0);
   }
 
   async discard(id: string, { by, because }: Pick<Discarded, 'by' | 'because'>): Promise<boolean> {
@@ -195,15 +184,6 @@ export class MysqlLetterRows extends SqlLetterRows {
     if (pruned > 0) await this.run(this.#sql.prune, []);
     return { pruned, more: pruned === PRUNE_BATCH };
   }
-}
-
-/**
- * Whether a handler has left the transaction open. Otherwise a delete would commit by itself, and the letter would be gone
- * although its event is not processed. MySQL keeps no savepoint outside of a transaction.
- */
-async function isOpen(run: RunSql): Promise<boolean> {
-  if ((await setSavepoint(run, 'letters')) === undefined) return true;
-  return (await releaseSavepoint(run, 'letters')) !== false;
 }
 
 /** Without autocommit the letter would be lost with its connection. */

@@ -1,21 +1,22 @@
 // The SQL of events in MySQL and MariaDB: each step writes, then reads the row back to see whose token it has.
 
-import type { Claim } from '../../claims/idempotency-store.js';
 import { newToken, type Owner } from '../../claims/token.js';
 import { StoreError } from '../../errors.js';
 import { hasCode } from './conflicts.js';
+import type { Row, RunSql } from './connections.js';
 import {
   type Answer,
   type ClaimParameters,
   checkKey,
   type Dialect,
   inexactKey,
+  noRow,
   readAnswer,
   readCount,
-  readKept,
   unreadable,
+  type WrittenRow,
 } from './dialect.js';
-import type { Row, RunSql } from './session.js';
+import type { FoundRow, OnceRow, Steps } from './once.js';
 import { PRUNE_BATCH, parseTable, Statement } from './statement.js';
 
 const MAX_KEY = 1_024;
@@ -23,53 +24,31 @@ const MAX_FINGERPRINT = 256;
 /** Dates in MySQL end with the year 9999. */
 const MAX_MICROSECONDS = 4e15;
 
-/** The savepoint does not exist: the transaction in which it was set has ended. */
+/** The savepoint does not exist: MySQL keeps none outside of a transaction. */
 const NO_SAVEPOINT: ReadonlySet<unknown> = new Set(['ER_SP_DOES_NOT_EXIST', 1305, '1305']);
 /** MySQL cannot prepare SAVEPOINT, so a client that prepares every statement cannot set one. */
 const NOT_PREPARED: ReadonlySet<unknown> = new Set(['ER_UNSUPPORTED_PS', 1295, '1295']);
+const SAVEPOINT = 'payment_webhooks_once';
 
 /**
  * Before a statement that locks what others have committed since the transaction first read. From 11.6 on, MariaDB answers it
  * with error 1020 and rolls the transaction back, unless told otherwise. A comment to MySQL and to earlier versions.
  */
-export const LOCK_LATEST = '/*M!110402 SET STATEMENT innodb_snapshot_isolation = OFF FOR */';
+const LOCK_LATEST = '/*M!110402 SET STATEMENT innodb_snapshot_isolation = OFF FOR */';
 
 /** The quoted name. */
 export function mysqlTable(name: unknown): string {
   return parseTable(name).table.replaceAll('"', '`');
 }
 
-/** Sets a savepoint, by which the transaction of `run` can be recognized. @returns undefined if the client cannot */
-export async function setSavepoint(run: RunSql, name: string): Promise<boolean | undefined> {
-  return savepoint('SAVEPOINT', run, name);
-}
-
-/** @returns false if the transaction has ended, because MySQL keeps no savepoint outside of one */
-export async function releaseSavepoint(run: RunSql, name: string): Promise<boolean | undefined> {
-  return savepoint('RELEASE SAVEPOINT', run, name);
-}
-
-async function savepoint(verb: string, run: RunSql, name: string): Promise<boolean | undefined> {
-  try {
-    await run(new Statement(`${verb} payment_webhooks_${name}`, { prepared: false }), []);
-    return true;
-  } catch (error) {
-    if (hasCode(error, NO_SAVEPOINT)) return false;
-    if (hasCode(error, NOT_PREPARED)) return undefined;
-    throw error;
-  }
-}
-
 export class MysqlDialect implements Dialect {
   readonly migration: string;
-  readonly #table: string;
+  readonly undo = ROLL_BACK;
   readonly #sql: ReturnType<typeof mysqlEventStatements>;
-  readonly #reads = new Map<string | undefined, ReturnType<typeof readsWithLetter>>();
 
   /** @throws {ConfigurationError} if the table is not `name` or `schema.name` of letters, digits and underscores */
   constructor(name: unknown) {
-    this.#table = mysqlTable(name);
-    this.#sql = mysqlEventStatements(this.#table);
+    this.#sql = mysqlEventStatements(mysqlTable(name));
     this.migration = this.#sql.migration;
   }
 
@@ -93,7 +72,7 @@ export class MysqlDialect implements Dialect {
   }
 
   async claim(run: RunSql, parameters: ClaimParameters): Promise<Answer> {
-    const row = await this.#claim(run, parameters, this.#sql.read);
+    const row = await this.#claim(run, parameters);
     if (row && row.autocommit !== '1' && row.autocommit !== 'ON')
       throw new StoreError(
         'autocommit is off in this session of MySQL, so a claim would be lost. Turn it on.',
@@ -101,7 +80,7 @@ export class MysqlDialect implements Dialect {
     return answerOf(row);
   }
 
-  async #claim(run: RunSql, parameters: ClaimParameters, read: Statement): Promise<Row | undefined> {
+  async #claim(run: RunSql, parameters: ClaimParameters): Promise<Row | undefined> {
     const { key, fingerprint, leaseMs, keepMs } = parameters;
     refuseLong('The key of an event', key, MAX_KEY);
     refuseLong('A fingerprint', fingerprint, MAX_FINGERPRINT);
@@ -109,12 +88,12 @@ export class MysqlDialect implements Dialect {
     // The row may be pruned before it is read. Then the event is new.
     for (const last of [false, true]) {
       await run(this.#sql.insert, values);
-      const row = await this.#read(run, parameters, read);
+      const row = await this.#read(run, parameters);
       if (!row) continue;
       checkKey(row.storedkey, hex(key).toUpperCase(), this.#sql.exactKey);
       if (row.mine === 'yes' || row.free !== 'yes') return row;
       await run(this.#sql.takeOver, values);
-      const taken = await this.#read(run, parameters, read);
+      const taken = await this.#read(run, parameters);
       if (taken || last) return taken;
     }
     // MySQL reads by comparing bytes, but finds duplicates by the collation of the column.
@@ -128,15 +107,28 @@ export class MysqlDialect implements Dialect {
     return row?.mine === 'yes' && row.completed === 'no';
   }
 
-  async complete(run: RunSql, owner: Owner, keepMs: number): Promise<boolean> {
-    return (await this.#complete(run, owner, keepMs)) !== undefined;
+  async complete(run: RunSql, owner: Owner, keepMs: number, fingerprint?: string): Promise<boolean> {
+    const values = [...idOfRow(owner), microseconds(keepMs)];
+    if (fingerprint === undefined) await run(this.#sql.complete, values);
+    else await run(this.#sql.completeWith, [...values, hex(fingerprint)]);
+    const row = await this.#read(run, owner);
+    return row?.mine === 'yes' && row.completed === 'yes';
   }
 
-  /** @returns the row, if it is the owner's and completed */
-  async #complete(run: RunSql, owner: Owner, keepMs: number, read?: Statement): Promise<Row | undefined> {
-    await run(this.#sql.complete, [...idOfRow(owner), microseconds(keepMs)]);
-    const row = await this.#read(run, owner, read);
-    return row?.mine === 'yes' && row.completed === 'yes' ? row : undefined;
+  /** Rows are read first: a statement that changes the table would wait for one that is not committed yet. */
+  async completeAfter(
+    run: RunSql,
+    owner: Owner,
+    keepMs: number,
+    rows: readonly WrittenRow[],
+    fingerprint: string | undefined,
+  ) {
+    const missing: string[] = [];
+    for (const row of rows) {
+      const [written] = (await run(this.#sql.written, idOfRow(row))).rows;
+      if (!written) missing.push(row.key);
+    }
+    return missing.length > 0 ? missing : this.complete(run, owner, keepMs, fingerprint);
   }
 
   async release(run: RunSql, owner: Owner, keepMs: number, finished: readonly string[]) {
@@ -157,40 +149,44 @@ export class MysqlDialect implements Dialect {
     return (await this.#read(run, released))?.mine === 'yes' ? released : undefined;
   }
 
-  // A setting of the session, which is restored before handlers run.
-  opening(): string {
-    return 'SET @payment_webhooks_wait = @@SESSION.innodb_lock_wait_timeout, SESSION innodb_lock_wait_timeout = 1';
-  }
-
-  async claimInTransaction(run: RunSql, parameters: ClaimParameters): Promise<Answer> {
-    let row: Row | undefined;
+  *writeRow(row: OnceRow): Steps<FoundRow | undefined> {
+    const { key, fingerprint, keepMs } = row;
+    refuseLong('The key of an event with the name of a handler', key, MAX_KEY);
     try {
-      row = await this.#claim(run, parameters, this.#readsFor(parameters.letterTable).ofSnapshot);
-    } finally {
-      await run(this.#sql.waitAsBefore, []);
+      yield [SET_SAVEPOINT, []];
+      yield [ROLL_BACK, []];
+    } catch (error) {
+      if (hasCode(error, NO_SAVEPOINT)) return undefined;
+      if (hasCode(error, NOT_PREPARED)) throw new StoreError(PREPARED);
+      throw error;
     }
-    const answer = answerOf(row);
-    if (answer.status === 'claimed') await setSavepoint(run, parameters.token);
-    return answer;
+    yield [this.#sql.writeRow, [...idOfRow(row), hex(fingerprint), microseconds(keepMs)]];
+    const { rows } = yield [this.#sql.readRow, [hex(key)]];
+    // MySQL reads by comparing bytes, but finds duplicates by the collation of the column.
+    if (!rows[0]) throw inexactKey(this.#sql.exactKey);
+    checkKey(rows[0].storedkey, hex(key).toUpperCase(), this.#sql.exactKey);
+    return { token: unhex(rows[0].token), fingerprint: unhex(rows[0].fingerprint) };
   }
 
-  async renewTransaction(run: RunSql): Promise<void> {
-    await run(this.#sql.alive, []);
+  opening(): string {
+    return '';
   }
 
-  async isExecuting(run: RunSql, session: string | undefined): Promise<boolean> {
-    return (await run(this.#sql.executing, [session])).rows.length > 0;
+  readOpening(): never {
+    throw noRow();
   }
 
-  async completeInTransaction(
-    run: RunSql,
-    parameters: ClaimParameters,
-    keepMs: number,
-  ): Promise<Pick<Claim, 'kept'> | undefined> {
-    if ((await releaseSavepoint(run, parameters.token)) === false) return undefined;
-    const { latest } = this.#readsFor(parameters.letterTable);
-    const row = await this.#complete(run, parameters, keepMs, latest);
-    return row && readKept(row.kept);
+  /** The event first: a claim that comes before its writes are forgotten skips them, and finds at its end that they are gone. */
+  async forgetEvent(run: RunSql, key: string): Promise<number | readonly string[]> {
+    const read = () => this.#read(run, { key, token: '' });
+    const before = await read();
+    await run(this.#sql.forgetEvent, [hex(key)]);
+    const running = await read();
+    if (running) return Number(running.remaining) / 1_000;
+    const range = [hex(`${key} `), hex(`${key}!`)];
+    const writes = (await run(this.#sql.writes, range)).rows;
+    if (writes.length > 0) await run(this.#sql.forgetWrites, range);
+    return [...(before ? [key] : []), ...writes.map((row) => unhex(row.storedkey))];
   }
 
   async completedWith(run: RunSql, key: string): Promise<string | undefined> {
@@ -201,34 +197,21 @@ export class MysqlDialect implements Dialect {
     return isOfKey && row.completed === 'yes' && row.free === 'no' ? unhex(row.fingerprint) : undefined;
   }
 
-  async isCompleted(run: RunSql, owner: Owner): Promise<boolean> {
-    const row = await this.#read(run, owner);
-    return row?.mine === 'yes' && row.completed === 'yes';
-  }
-
-  async #read(run: RunSql, owner: Owner, read = this.#sql.read): Promise<Row | undefined> {
-    return (await run(read, idOfRow(owner))).rows[0];
-  }
-
-  #readsFor(letterTable: string | undefined) {
-    const reads = this.#reads.get(letterTable) ?? readsWithLetter(this.#table, letterTable);
-    this.#reads.set(letterTable, reads);
-    return reads;
+  async #read(run: RunSql, owner: Owner): Promise<Row | undefined> {
+    return (await run(this.#sql.read, idOfRow(owner))).rows[0];
   }
 }
 
 function answerOf(row: Row | undefined): Answer {
   if (!row) return readAnswer(undefined);
   const status = row.mine === 'yes' ? 'claimed' : row.completed === 'yes' ? 'completed' : 'in_progress';
-  const { attempt, finished, fingerprint, remaining, kept, session } = row;
+  const { attempt, finished, fingerprint, remaining } = row;
   return readAnswer({
     status,
     attempt,
     finished: unhex(finished),
     fingerprint: unhex(fingerprint),
     remaining: Number(remaining) / 1_000,
-    kept,
-    session,
   });
 }
 
@@ -260,9 +243,11 @@ function microseconds(ms: number): number {
 const UTC_NOW = 'UTC_TIMESTAMP(6)';
 const NEVER = "TIMESTAMP'9999-12-31 00:00:00'";
 const IS_FREE = `LEAST(lease_ends, forget_at) <= ${UTC_NOW}`;
-// The time at which the server started, in the upper bits of UUID_SHORT(). With it a connection id is unique: a restart begins
-// them again.
-const STARTED = 'UUID_SHORT() >> 24';
+
+const SET_SAVEPOINT = new Statement(`SAVEPOINT ${SAVEPOINT}`, { prepared: false });
+const ROLL_BACK = new Statement(`ROLLBACK TO SAVEPOINT ${SAVEPOINT}`, { prepared: false });
+const PREPARED =
+  'This MySQL cannot prepare SAVEPOINT, which once() needs. Let query() send text, such as query() of mysql2 instead of execute().';
 
 /** Text is sent as hex, so the connection's charset does not matter. @param table the quoted name */
 function mysqlEventStatements(table: string) {
@@ -279,7 +264,7 @@ ORDER BY claimed_at LIMIT ${PRUNE_BATCH} FOR UPDATE SKIP LOCKED`;
   return {
     migration: `
 CREATE TABLE IF NOT EXISTS ${table} (
-  \`key\`       VARBINARY(1024) NOT NULL PRIMARY KEY, -- namespace, live or sandbox, id of the event
+  \`key\`       VARBINARY(1024) NOT NULL PRIMARY KEY, -- namespace, live or sandbox, id of the event, and the handler for writes inside once
   token       VARBINARY(40) NOT NULL,    -- who owns the claim; starts with a hyphen once it is released
   attempt     INT UNSIGNED NOT NULL,
   finished    MEDIUMBLOB NOT NULL,       -- JSON: named handlers that succeeded on an earlier attempt
@@ -302,17 +287,41 @@ UPDATE ${table} SET
   attempt = CASE WHEN ${forgotten} THEN 1 ELSE attempt + 1 END,
   token = $2, fingerprint = UNHEX($3), lease_ends = ${fromNow('$4')}, forget_at = ${fromNow('$5')}
 WHERE \`key\` = UNHEX($1) AND ${IS_FREE}`),
-    read: statement(readOf(table, '')),
+    read: statement(readOf(table)),
     renew: statement(`
 UPDATE ${table} SET lease_ends = ${fromNow('$3')}, forget_at = ${fromNow('$4')}
 ${owned} AND lease_ends < ${NEVER}`),
     complete: statement(`
 UPDATE ${table} SET lease_ends = ${NEVER}, finished = '[]', forget_at = ${fromNow('$3')}
 ${owned}`),
+    completeWith: statement(`
+UPDATE ${table} SET lease_ends = ${NEVER}, finished = '[]', forget_at = ${fromNow('$3')}, fingerprint = UNHEX($4)
+${owned}`),
     release: statement(`
 UPDATE ${table} SET token = $5, lease_ends = TIMESTAMP'1000-01-01 00:00:00', finished = UNHEX($4), forget_at = ${fromNow('$3')}
 ${owned} AND lease_ends < ${NEVER}`),
     forget: statement(`DELETE FROM ${table} ${owned}`),
+    // Waits for another transaction that has inserted the row. A row whose retention is over is new.
+    writeRow: statement(`${LOCK_LATEST}
+INSERT INTO ${table} (\`key\`, token, attempt, finished, fingerprint, lease_ends, forget_at, claimed_at)
+VALUES (UNHEX($1), $2, 1, '[]', UNHEX($3), ${NEVER}, ${fromNow('$4')}, ${UTC_NOW})
+ON DUPLICATE KEY UPDATE
+  token = CASE WHEN ${forgotten} THEN VALUES(token) ELSE token END,
+  fingerprint = CASE WHEN ${forgotten} THEN VALUES(fingerprint) ELSE fingerprint END,
+  forget_at = GREATEST(forget_at, VALUES(forget_at))`),
+    // A locking read sees the latest commit, whatever the transaction has read before.
+    readRow: statement(`${LOCK_LATEST}
+SELECT HEX(\`key\`) AS storedkey, HEX(token) AS token, HEX(fingerprint) AS fingerprint
+FROM ${table} WHERE \`key\` = UNHEX($1) FOR UPDATE`),
+    written: statement(`SELECT 'yes' AS written FROM ${table} ${owned}`),
+    forgetEvent: statement(
+      `DELETE FROM ${table} WHERE \`key\` = UNHEX($1) AND (lease_ends = ${NEVER} OR ${IS_FREE})`,
+    ),
+    // Everything between the key with a space and the key with the next character.
+    writes: statement(
+      `SELECT HEX(\`key\`) AS storedkey FROM ${table} WHERE \`key\` > UNHEX($1) AND \`key\` < UNHEX($2)`,
+    ),
+    forgetWrites: statement(`DELETE FROM ${table} WHERE \`key\` > UNHEX($1) AND \`key\` < UNHEX($2)`),
     countDue: statement(`SELECT CAST(COUNT(*) AS CHAR) AS due FROM (${oldest}) due`),
     // Checks each row again: it may have been claimed in between. In the other order, which MySQL prefers for a small table, it
     // would read each row, and wait for those that are locked.
@@ -323,39 +332,16 @@ WHERE t.${forgotten}`),
     ping: statement(`
 SELECT CAST(@@GLOBAL.read_only AS CHAR) AS readonly, CAST(COUNT(DISTINCT id) AS CHAR) AS ids
 FROM (SELECT \`key\` AS id FROM ${table} WHERE FALSE UNION ALL SELECT 'a' UNION ALL SELECT 'A') ids`),
-    waitAsBefore: statement('SET SESSION innodb_lock_wait_timeout = @payment_webhooks_wait'),
-    // On another connection: a server timeout may be about to end the idle transaction.
-    executing: statement(`
-SELECT 'yes' AS executing FROM information_schema.processlist
-WHERE CONCAT(id, ' ', ${STARTED}) = $1 AND command <> 'Sleep'`),
-    alive: statement('SELECT 1 AS alive'),
   };
 }
 
 // A locking read sees the latest commit, and proxies send it to the primary. Its columns have no name that MySQL 8 reserves,
 // such as `stored`, and none that clients rename, such as `stored_key`.
-const readOf = (table: string, kept: string) => `
+const readOf = (table: string) => `
 SELECT HEX(\`key\`) AS storedkey, CASE WHEN token = $2 THEN 'yes' ELSE 'no' END AS mine,
   CASE WHEN ${IS_FREE} THEN 'yes' ELSE 'no' END AS free,
   CASE WHEN lease_ends = ${NEVER} THEN 'yes' ELSE 'no' END AS completed,
   CAST(attempt AS CHAR) AS attempt, HEX(finished) AS finished, HEX(fingerprint) AS fingerprint,
   CAST(TIMESTAMPDIFF(MICROSECOND, ${UTC_NOW}, lease_ends) AS CHAR) AS remaining,
-  CAST(@@SESSION.autocommit AS CHAR) AS autocommit, CAST(CONCAT(CONNECTION_ID(), ' ', ${STARTED}) AS CHAR) AS session${kept}
+  CAST(@@SESSION.autocommit AS CHAR) AS autocommit
 FROM ${table} WHERE \`key\` = UNHEX($1) FOR UPDATE`;
-
-/**
- * Also looks for a dead letter, so that an event without one costs no further statement. A transaction sees letters as of its
- * first read, unless it locks them. It does so only right before the commit: the journal must be able to keep one until then.
- */
-function readsWithLetter(table: string, letterTable: string | undefined) {
-  const read = (lock: string) => {
-    if (letterTable === undefined) return readOf(table, '');
-    const exists = `EXISTS (SELECT 1 FROM ${letterTable} l WHERE l.\`key\` = UNHEX($1) AND l.discarded_at IS NULL${lock})`;
-    return readOf(table, `,\n  CASE WHEN ${exists} THEN 'true' ELSE 'false' END AS kept`);
-  };
-  const statement = (text: string) => new Statement(text, { prepared: false });
-  return {
-    ofSnapshot: statement(read('')),
-    latest: statement(`${LOCK_LATEST}${read(' LOCK IN SHARE MODE')}`),
-  };
-}

@@ -2,6 +2,7 @@
 import type { Discarded, ProcessedEvent } from '../../claims/dead-letter-store.js';
 import type { FullRow, NewRow, RowChange } from '../../dead-letters/stored-letters.js';
 import { StoreError } from '../../errors.js';
+import type { Connections } from './connections.js';
 import {
   bufferOf,
   type LetterDialect,
@@ -11,8 +12,7 @@ import {
   textOf,
   valuesOf,
 } from './letter-rows.js';
-import { LOCK_MIGRATION, NOW, SEES_THE_PAST } from './postgres.js';
-import type { Connections } from './session.js';
+import { LOCK_MIGRATION, NOW } from './postgres.js';
 import { PRUNE_BATCH, parseTable, Statement } from './statement.js';
 
 export const postgresLetterTable = (table: string, index: (columns: string) => string) => `${LOCK_MIGRATION}
@@ -99,12 +99,8 @@ DELETE FROM ${table} WHERE arrival IN (
     keep: new Statement(keep),
     replaceBody: new Statement(replaceBody),
     find: new Statement(find),
-    findWithin: new Statement(`${find} AND NOT (${SEES_THE_PAST})`),
     update: new Statement(update),
     remove: new Statement(remove),
-    // The claim has already written, so its transaction has an id. If a handler has ended it, a delete would commit by itself,
-    // and the letter would be gone although its event is not processed.
-    removeWithin: new Statement(`${remove} AND pg_current_xact_id_if_assigned() IS NOT NULL`),
     discard: new Statement(discard),
     prune: new Statement(prune),
   };
@@ -136,10 +132,8 @@ export class PostgresLetterRows extends SqlLetterRows {
     return this.run(this.#sql.replaceBody, [id, body]);
   }
 
-  async find(id: string, transaction?: unknown): Promise<FullRow | undefined> {
-    const within = transaction === undefined ? undefined : this.connections.within(transaction);
-    const seen = await within?.(this.#sql.findWithin, this.values([id]));
-    const row = seen?.rows[0] ?? (await this.run(this.#sql.find, [id])).rows[0];
+  async find(id: string): Promise<FullRow | undefined> {
+    const [row] = (await this.run(this.#sql.find, [id])).rows;
     return row && readRow(row, postgresFragments);
   }
 
@@ -147,10 +141,8 @@ export class PostgresLetterRows extends SqlLetterRows {
     return (await this.run(this.#sql.update, [id, reason, code, issues, attempts])).count === 1;
   }
 
-  async remove({ key, fingerprint }: ProcessedEvent, transaction: unknown): Promise<number> {
-    if (transaction === undefined) return (await this.run(this.#sql.remove, [key, fingerprint])).count;
-    const run = this.connections.within(transaction);
-    return (await run(this.#sql.removeWithin, this.values([key, fingerprint]))).count;
+  async remove({ key, fingerprint }: ProcessedEvent): Promise<number> {
+    return (await this.run(this.#sql.remove, [key, fingerprint])).count;
   }
 
   async discard(id: string, { by, because }: Pick<Discarded, 'by' | 'because'>): Promise<boolean> {

@@ -1,40 +1,29 @@
 // The SQL of events in Postgres: most steps of a claim are one statement.
 
-import type { Claim } from '../../claims/idempotency-store.js';
 import type { Owner } from '../../claims/token.js';
 import { StoreError } from '../../errors.js';
-import { MAX_TIMER_MS } from '../../options/duration.js';
+import type { Reply, Row, RunSql } from './connections.js';
 import {
   type Answer,
   type ClaimParameters,
   checkKey,
   type Dialect,
   inexactKey,
+  noRow,
   PING_KEY,
   readAnswer,
-  readKept,
   tryClaim,
   unreadable,
+  type WrittenRow,
 } from './dialect.js';
-import type { Reply, RunSql } from './session.js';
+import type { FoundRow, OnceRow, Steps } from './once.js';
 import { PRUNE_BATCH, parseTable, Statement } from './statement.js';
 
 // The server's clock, which is read once for each statement.
 export const NOW = 'statement_timestamp()';
 
-/** Such a transaction sees letters as of its start, so letters that were kept since are looked for after the commit. */
-export const SEES_THE_PAST = "current_setting('transaction_isolation') NOT LIKE 'read %'";
-
-/** A setting that a transaction sets to its own id when it completes a claim. */
-const COMPLETED_IN = 'payment_webhooks.completed_in';
-
-/**
- * Divides by zero unless this transaction has completed a claim. Postgres skips the rest of a message after a failed
- * statement, so nothing else can be committed, even if earlier messages were lost.
- */
-export const COMMIT_IF_COMPLETED = `
-SELECT 1 / COALESCE(current_setting('${COMPLETED_IN}', true) = pg_current_xact_id_if_assigned()::text, false)::int;
-COMMIT`;
+/** A setting that lasts as long as the transaction in which it is set, so it tells whether there is one. */
+const ONCE = 'payment_webhooks.once';
 
 /** Begins a migration. */
 export const LOCK_MIGRATION = `
@@ -43,8 +32,8 @@ SELECT pg_advisory_xact_lock(hashtextextended('payment-webhooks', 0));`;
 
 export class PostgresDialect implements Dialect {
   readonly migration: string;
+  readonly undo = UNDO;
   readonly #sql: ReturnType<typeof eventStatements>;
-  readonly #inTransaction = new Map<string | undefined, ReturnType<typeof statementsInTransaction>>();
 
   /** @throws {ConfigurationError} if the table is not `name` or `schema.name` of letters, digits and underscores */
   constructor(name: unknown) {
@@ -105,52 +94,55 @@ export class PostgresDialect implements Dialect {
     return false;
   }
 
-  // The claim restores the setting, so that the statements of handlers wait as usual.
-  opening(leaseMs: number): string {
-    return `SELECT set_config('payment_webhooks.lock_timeout', current_setting('lock_timeout'), true),
-  set_config('lock_timeout', '1s', true), set_config('idle_in_transaction_session_timeout', '${idleMs(leaseMs)}', true)`;
-  }
-
-  async claimInTransaction(run: RunSql, parameters: ClaimParameters): Promise<Answer> {
-    const { claim } = this.#statementsFor(parameters.letterTable);
-    return this.#answer(await run(claim, claimValues(parameters)), parameters);
-  }
-
-  async renewTransaction(run: RunSql, leaseMs: number): Promise<void> {
-    await run(this.#sql.renewTransaction, [idleMs(leaseMs)]);
-  }
-
-  async isExecuting(run: RunSql, session: string | undefined): Promise<boolean> {
-    return hasWritten(run(this.#sql.executing, [session]));
-  }
-
-  async completeInTransaction(
+  /** Rows that are missing may have been committed since, so the event is completed once more. */
+  async completeAfter(
     run: RunSql,
-    { key, token, letterTable }: ClaimParameters,
+    { key, token }: Owner,
     keepMs: number,
-    ahead = false,
-  ): Promise<Pick<Claim, 'kept'> | undefined> {
-    const { complete, completeAhead } = this.#statementsFor(letterTable);
-    const { rows, count } = await run(ahead ? completeAhead : complete, [key, token, keepMs]);
-    return count === 1 ? readKept(rows[0]?.kept) : undefined;
+    rows: readonly WrittenRow[],
+    fingerprint: string | undefined,
+  ) {
+    const written = JSON.stringify(rows.map((row) => ({ k: row.key, t: row.token })));
+    const values = [key, token, keepMs, written, fingerprint ?? null];
+    const complete = () => hasWritten(run(this.#sql.completeAfter, values));
+    if (await complete()) return true;
+    const missing = (await run(this.#sql.missing, [written])).rows;
+    return missing.length > 0 ? missing.map((row) => String(row.k)) : complete();
+  }
+
+  *writeRow(row: OnceRow): Steps<FoundRow | undefined> {
+    yield [this.#sql.ask, [row.token]];
+    const { rows } = yield [this.#sql.writeRow, [row.key, row.token, row.fingerprint, row.keepMs]];
+    return rows[0] && this.#found(row, rows[0]);
+  }
+
+  opening({ key, token, fingerprint, keepMs }: OnceRow): string {
+    return `SELECT ${LIMIT_IDLE};\n${this.#sql.openingRow([key, token, fingerprint, String(keepMs)].map(literal))}`;
+  }
+
+  readOpening(row: OnceRow, { rows }: Reply): FoundRow {
+    if (!rows[0]) throw noRow();
+    return this.#found(row, rows[0]);
+  }
+
+  #found({ key }: OnceRow, row: Row): FoundRow {
+    checkKey(row.key, key, this.#sql.exactKey);
+    return { token: String(row.token).replaceAll('-', ''), fingerprint: String(row.fingerprint) };
+  }
+
+  /** The event first: a claim that comes before its writes are forgotten skips them, and finds at its end that they are gone. */
+  async forgetEvent(run: RunSql, key: string): Promise<number | readonly string[]> {
+    const event = await run(this.#sql.forgetEvent, [key]);
+    const [running] = (await run(this.#sql.remaining, [key])).rows;
+    if (running) return Number(running.remaining);
+    const writes = await run(this.#sql.forgetWrites, [key]);
+    return [...event.rows, ...writes.rows].map((row) => String(row.key));
   }
 
   async completedWith(run: RunSql, key: string): Promise<string | undefined> {
     const [row] = (await run(this.#sql.completedWith, [key])).rows;
     if (row && typeof row.fingerprint !== 'string') throw unreadable();
     return row?.fingerprint as string | undefined;
-  }
-
-  isCompleted(run: RunSql, { key, token }: Owner): Promise<boolean> {
-    return hasWritten(run(this.#sql.completed, [key, token]));
-  }
-
-  /** Prepared once for each table of letters. */
-  #statementsFor(letterTable: string | undefined) {
-    const statements =
-      this.#inTransaction.get(letterTable) ?? statementsInTransaction(this.#sql, letterTable);
-    this.#inTransaction.set(letterTable, statements);
-    return statements;
   }
 }
 
@@ -162,14 +154,21 @@ function claimValues({ key, token, fingerprint, leaseMs, keepMs }: ClaimParamete
   return [key, token, fingerprint, leaseMs, keepMs];
 }
 
-/** Postgres and `setTimeout` share the same maximum. */
-function idleMs(leaseMs: number): number {
-  return Math.min(Math.max(Math.ceil(leaseMs), 1), MAX_TIMER_MS);
+/** In any setting of `standard_conforming_strings` and `backslash_quote`. */
+function literal(text: string): string {
+  return `E'${text.replace(/[\\']/g, '$&$&')}'`;
 }
+
+/** A host that lost its power would otherwise hold the row for hours. */
+const LIMIT_IDLE = `CASE WHEN current_setting('idle_in_transaction_session_timeout') = '0'
+  THEN set_config('idle_in_transaction_session_timeout', '60s', true) END AS idle`;
+
+/** The conversion fails with this text in its message. Postgres then only accepts a rollback. */
+const UNDO = unprepared("SELECT 'the work of once() failed, so its transaction is rolled back'::int AS undo");
 
 const eventMigration = (table: string, index: string) => `${LOCK_MIGRATION}
 CREATE TABLE IF NOT EXISTS ${table} (
-  key         text COLLATE "C" PRIMARY KEY, -- namespace, live or sandbox, id of the event
+  key         text COLLATE "C" PRIMARY KEY, -- namespace, live or sandbox, id of the event, and the handler for writes inside once
   token       uuid,                         -- who owns the claim; null once it is released
   attempt     integer NOT NULL,
   finished    text NOT NULL,                -- JSON: named handlers that succeeded on an earlier attempt
@@ -190,6 +189,8 @@ function eventStatements(table: string) {
   const ifFree = (column: string) =>
     `${column} = CASE WHEN ${free} THEN excluded.${column} ELSE e.${column} END`;
   const owned = 'WHERE key = $1 AND token = $2::uuid';
+  const remaining = `((date_part('epoch', lease_ends) - date_part('epoch', ${NOW})) * 1000)::text`;
+  const running = `(lease_ends < 'infinity' AND LEAST(lease_ends, forget_at) > ${NOW})`;
   const insert = `
 INSERT INTO ${table} AS e (key, token, attempt, finished, fingerprint, lease_ends, forget_at)
 VALUES ($1, $2::uuid, 1, '[]', $3, ${fromNow('$4')}, ${fromNow('$5')})`;
@@ -206,7 +207,20 @@ ON CONFLICT (key) DO UPDATE SET
 RETURNING key::text COLLATE "C" AS key,
   CASE WHEN token = $2::uuid THEN 'claimed' WHEN lease_ends = 'infinity' THEN 'completed' ELSE 'in_progress' END AS status,
   attempt::text AS attempt, finished, fingerprint,
-  ((date_part('epoch', lease_ends) - date_part('epoch', ${NOW})) * 1000)::text AS remaining`);
+  ${remaining} AS remaining`);
+  // The rows of once that are not committed, or belong to another call.
+  const missing = (rows: string) => `
+  SELECT r.k FROM json_to_recordset(${rows}::json) AS r(k text, t uuid)
+  WHERE NOT EXISTS (SELECT FROM ${table} o WHERE o.key = r.k AND o.token = r.t)`;
+  // Waits for another transaction that has inserted the row. A row whose retention is over is new.
+  const writeRow = ([key, token, fingerprint, keepMs]: readonly string[], where: string) => `
+INSERT INTO ${table} AS e (key, token, attempt, finished, fingerprint, lease_ends, forget_at)
+SELECT ${key}, ${token}::uuid, 1, '[]', ${fingerprint}, 'infinity', ${fromNow(`${keepMs}`)} ${where}
+ON CONFLICT (key) DO UPDATE SET
+  token = CASE WHEN ${forgotten} THEN excluded.token ELSE e.token END,
+  fingerprint = CASE WHEN ${forgotten} THEN excluded.fingerprint ELSE e.fingerprint END,
+  forget_at = GREATEST(e.forget_at, excluded.forget_at)
+RETURNING key::text COLLATE "C" AS key, token::text AS token, fingerprint`;
   return {
     claim,
     // Inserts one row if the event is new, otherwise none.
@@ -217,14 +231,35 @@ ${owned} AND lease_ends < 'infinity'`),
     complete: new Statement(`
 UPDATE ${table} SET lease_ends = 'infinity', finished = '[]', forget_at = ${fromNow('$3')}
 ${owned}`),
+    completeAfter: new Statement(`
+UPDATE ${table} SET lease_ends = 'infinity', finished = '[]', forget_at = ${fromNow('$3')},
+  fingerprint = COALESCE($5::text, fingerprint)
+${owned} AND NOT EXISTS (${missing('$4')})`),
+    missing: new Statement(missing('$1')),
+    // Outside of a transaction both settings end with the statement.
+    ask: unprepared(`SELECT set_config('${ONCE}', $1::uuid::text, true) AS once, ${LIMIT_IDLE}`),
+    writeRow: unprepared(
+      writeRow(
+        ['$1::text', '$2', '$3::text', '$4'],
+        `WHERE current_setting('${ONCE}', true) = $2::uuid::text`,
+      ),
+    ),
+    openingRow: (values: readonly string[]) => writeRow(values, ''),
     release: new Statement(`
 UPDATE ${table} SET token = NULL, lease_ends = '-infinity', finished = $4, forget_at = ${fromNow('$3')}
 ${owned} AND lease_ends < 'infinity'`),
     forget: new Statement(`DELETE FROM ${table} ${owned}`),
+    forgetEvent: unprepared(`
+DELETE FROM ${table} WHERE key = $1 AND key::text COLLATE "C" = $1::text AND NOT ${running}
+RETURNING key::text COLLATE "C" AS key`),
+    // Everything between the key with a space and the key with the next character, which is how the index is sorted.
+    forgetWrites: unprepared(`
+DELETE FROM ${table} WHERE key > $1::text || ' ' AND key < $1::text || '!' AND starts_with(key::text, $1::text || ' ')
+RETURNING key::text COLLATE "C" AS key`),
+    remaining: unprepared(`SELECT ${remaining} AS remaining FROM ${table} WHERE key = $1 AND ${running}`),
     completedWith: new Statement(
       `SELECT fingerprint FROM ${table} WHERE key = $1 AND key::text COLLATE "C" = $1::text AND lease_ends = 'infinity' AND forget_at > ${NOW}`,
     ),
-    completed: new Statement(`SELECT 'yes' AS completed FROM ${table} ${owned} AND lease_ends = 'infinity'`),
     // An event that was claimed within the retention is still remembered, so the index excludes most of the table.
     prune: new Statement(`
 DELETE FROM ${table} WHERE key IN (
@@ -236,35 +271,7 @@ DELETE FROM ${table} WHERE key IN (
 SELECT current_setting('transaction_read_only') AS readonly, count(DISTINCT key)::text AS ids
 FROM (SELECT key FROM ${table} WHERE false UNION ALL SELECT 'a' UNION ALL SELECT 'A') ids`),
     isRestricted: unprepared(`SELECT 'yes' AS restricted WHERE row_security_active('${table}')`),
-    renewTransaction: unprepared(`SELECT set_config('idle_in_transaction_session_timeout', $1, true)`),
-    // On another connection: Postgres may be about to end the idle transaction.
-    executing: unprepared(`
-SELECT 'yes' AS executing FROM pg_stat_activity WHERE concat_ws(' ', pid, backend_xid) = $1 AND state = 'active'`),
     exactKey: `ALTER TABLE ${table} ALTER COLUMN key TYPE text COLLATE "C"`,
-  };
-}
-
-/** `session` identifies the transaction while its backend lives. */
-function statementsInTransaction(sql: ReturnType<typeof eventStatements>, letterTable: string | undefined) {
-  const claim = `${sql.claim.text},
-  set_config('lock_timeout', current_setting('payment_webhooks.lock_timeout'), true) AS lock_timeout,
-  concat_ws(' ', pg_backend_pid(), pg_current_xact_id()::xid) AS session`;
-  // Matches no row if a handler has ended the transaction: another one wrote the row, or none did.
-  const complete = `${sql.complete.text} AND xmin = pg_current_xact_id_if_assigned()::xid`;
-  const mark = `set_config('${COMPLETED_IN}', pg_current_xact_id()::text, true)`;
-  if (letterTable === undefined)
-    return {
-      claim: new Statement(claim),
-      complete: new Statement(complete),
-      completeAhead: new Statement(`${complete}\nRETURNING ${mark}`),
-    };
-  // Also looks for a dead letter, so that an event without one costs no further statement.
-  const kept = `EXISTS (SELECT FROM ${letterTable} l WHERE l.key = $1 AND l.discarded_at IS NULL)`;
-  const completeWithLetter = `${complete}\nRETURNING (${kept} OR ${SEES_THE_PAST})::text AS kept`;
-  return {
-    claim: new Statement(`${claim},\n  (${kept})::text AS kept`),
-    complete: new Statement(completeWithLetter),
-    completeAhead: new Statement(`${completeWithLetter}, ${mark}`),
   };
 }
 

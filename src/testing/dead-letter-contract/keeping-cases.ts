@@ -114,7 +114,7 @@ export const KEEPING_CASES: DeadLetterCases = {
 
   'an update of a removed letter returns false, and does not restore it': async (context) => {
     const { id, key, fingerprint } = await context.kept();
-    await context.store.remove({ key, fingerprint }, {});
+    await context.store.remove({ key, fingerprint });
     const change = { reason: 'failed', code: undefined, issues: [] } as const;
     assertSame(await context.store.update(id, change), false, 'update() returns false for a removed letter');
     await context.listed([], 'update() does not restore a letter');

@@ -25,7 +25,7 @@ export const LISTING_CASES: DeadLetterCases = {
     }
     const listed = first.letters.length;
     for (const { key, fingerprint } of letters.slice(0, listed))
-      await context.store.remove({ key, fingerprint }, {});
+      await context.store.remove({ key, fingerprint });
     const ids = (await context.list({}, 3, first.next)).map(({ id }) => id);
     const expected = letters.slice(listed).map(({ id }) => id);
     assert(ids.join() === expected.join(), 'the next page begins where the previous one ended', ids);

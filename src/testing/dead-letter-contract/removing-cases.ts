@@ -9,7 +9,7 @@ export const REMOVING_CASES: DeadLetterCases = {
   'when an event is processed its letter is removed, whatever the reason': async (context) => {
     for (const reason of ['unknown', 'invalid', 'failed', 'conflict', 'rejected', 'unfinished'] as const) {
       const letter = await context.kept({ reason });
-      assertSame(await context.store.remove(letter, {}), 1, 'remove() returns how many letters it removed');
+      assertSame(await context.store.remove(letter), 1, 'remove() returns how many letters it removed');
       await context.gone(letter.id, 'a removed letter is gone');
       await context.listed([], 'a removed letter is not listed');
     }
@@ -23,7 +23,7 @@ export const REMOVING_CASES: DeadLetterCases = {
       const letter = await context.kept({ eventId, reason, bytes: reason });
       if (reason !== 'failed' && reason !== 'unfinished') stays.push(letter);
     }
-    assertSame(await context.store.remove(processed, {}), 3, 'remove() returns how many letters it removed');
+    assertSame(await context.store.remove(processed), 3, 'remove() returns how many letters it removed');
     await context.listed(stays, 'letters with other bytes stay, unless they waited for a retry');
   },
 
@@ -34,14 +34,14 @@ export const REMOVING_CASES: DeadLetterCases = {
       await context.kept({ eventId: 'e-1', sandbox: true }),
       await context.kept({ eventId: 'E-1' }),
     ];
-    await context.store.remove(processed, {});
+    await context.store.remove(processed);
     await context.listed(others, 'remove() removes only letters of its event');
-    assertSame(await context.store.remove(processed, {}), 0, 'remove() finds nothing the second time');
+    assertSame(await context.store.remove(processed), 0, 'remove() finds nothing the second time');
   },
 
   'an event that was removed can be kept again': async (context) => {
     const first = await context.kept({ eventId: 'e-1', attempts: 5 });
-    await context.store.remove(first, {});
+    await context.store.remove(first);
     const second = await context.kept({ eventId: 'e-1' });
     await context.listed([second], 'an event can be kept again');
     assertSame((await context.only()).attempts, 1, 'a removed letter is forgotten');
@@ -72,7 +72,7 @@ export const REMOVING_CASES: DeadLetterCases = {
     const change = { reason: 'conflict', code: undefined, issues: [] } as const;
     const changed = await context.store.update(letter.id, change);
     assertSame([again, changed], [false, false], 'a tombstone does not change');
-    assertSame(await context.store.remove(letter, {}), 0, 'a tombstone is not removed');
+    assertSame(await context.store.remove(letter), 0, 'a tombstone is not removed');
     const [tombstone] = await context.list({ discarded: true });
     const { discarded, reason } = { ...tombstone };
     assertSame([discarded?.by, reason], ['ada', 'failed'], 'a tombstone does not change');

@@ -1,4 +1,4 @@
-// The store contract, part three: the optional methods `lock`, `completedWith` and `ping`.
+// The store contract, part three: the optional methods `lock`, `completedWith`, `forget` and `ping`.
 import type { Lock } from '../../claims/idempotency-store.js';
 import {
   ALIVE_MS,
@@ -97,9 +97,47 @@ const COMPLETED_CASES: ContractCases = {
   },
 };
 
+/** Optional: without `forget()`, `hooks.forget()` is refused. */
+const FORGET_CASES: ContractCases = {
+  'forget() makes a key new, whether it is completed, released or abandoned, and no other': async (
+    context,
+  ) => {
+    const [done, released, abandoned] = [context.key(), context.key(), context.key()];
+    const others = [`${done}~`, done.toUpperCase()];
+    for (const key of [done, ...others]) await (await context.granted(key)).complete();
+    await (await context.granted(released)).release(['mail']);
+    const owner = await context.lapsed(abandoned);
+    for (const key of [done, released, abandoned]) {
+      const forgotten = { status: 'forgotten', handlers: [] };
+      assertSame(await context.store.forget?.(key), forgotten, 'forget() says that it has forgotten a key');
+    }
+    assertSame(await owner.complete(), false, 'the owner of a key that was forgotten owns nothing');
+    for (const key of [done, released, abandoned]) {
+      const { attempt, finished } = await context.granted(key);
+      assertSame([attempt, finished], [1, []], 'a key that was forgotten is new');
+    }
+    for (const key of others) await context.completed(key);
+  },
+
+  'forget() changes nothing while a key is in progress, and knows no key that was never claimed': async (
+    context,
+  ) => {
+    const key = context.key();
+    const owner = await context.granted(key);
+    const result = await context.store.forget?.(key);
+    const left = result?.status === 'in_progress' ? result.retryAfterMs : 0;
+    assert(left > 0 && left <= ALIVE_MS, 'forget() says when the lease of a key ends', result);
+    await context.inProgress(key);
+    assertSame(await owner.complete(), true, 'forget() takes no key from its owner');
+    const promise = 'forget() says that a key was never claimed';
+    assertSame(await context.store.forget?.(context.key()), { status: 'unknown' }, promise);
+  },
+};
+
 export const OPTIONAL_CASES: ContractCases = {
   ...forStoresWith('lock', LOCK_CASES),
   ...forStoresWith('completedWith', COMPLETED_CASES),
+  ...forStoresWith('forget', FORGET_CASES),
 
   'ping() changes nothing': async (context) => {
     const [key, other] = [context.key(), context.key()];
@@ -111,7 +149,7 @@ export const OPTIONAL_CASES: ContractCases = {
   },
 };
 
-function forStoresWith(method: 'lock' | 'completedWith', cases: ContractCases): ContractCases {
+function forStoresWith(method: 'lock' | 'completedWith' | 'forget', cases: ContractCases): ContractCases {
   const where = (run: ContractCases[string]) => async (context: ContractContext) => {
     if (context.store[method]) await run(context);
   };

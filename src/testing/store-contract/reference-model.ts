@@ -1,5 +1,5 @@
 // The store contract, part two: random steps, each answer compared with a reference model.
-import type { Claim } from '../../claims/idempotency-store.js';
+import type { Claim, Completion } from '../../claims/idempotency-store.js';
 import {
   ALIVE_MS,
   assertSame,
@@ -116,7 +116,7 @@ function referenceModel(context: ContractContext, retention: number): (step: Ste
   };
 }
 
-function callStore(step: OwnerStep, claim: Claim<object>): boolean | Promise<boolean> {
+function callStore(step: OwnerStep, claim: Claim<object>): Completion | Promise<Completion> {
   if (step.verb === 'renew') return claim.renew(step.leaseMs);
   return step.verb === 'complete' ? claim.complete() : claim.release(step.finished);
 }

@@ -50,15 +50,13 @@ const claims = {
     await pool.query({ name: 'complete', text: COMPLETE, values });
     return PROCESSED;
   },
-  transactional: (event) => inTransaction(event, async (client) => await client.query('BEGIN')),
-  // BEGIN is on its way when the claim is sent, and goes with it.
-  pipelined: (event) => inTransaction(event, (client) => void client.query('BEGIN').catch(() => {})),
+  once: inTransaction,
 };
 
-async function inTransaction(event, begin) {
+async function inTransaction(event) {
   const client = await pool.connect();
   try {
-    await begin(client);
+    await client.query('BEGIN');
     const claim = { name: 'claim', text: CLAIM_IN_TRANSACTION, values: [event.id] };
     const { rowCount } = await client.query(claim);
     if (rowCount > 0) await handle(event, client);

@@ -8,9 +8,7 @@ const CONNECTIONS = 20;
 export const store = name;
 export const redis = name === 'redis' ? new Redis(url) : undefined;
 export const pool =
-  name === 'redis' || name === 'memory'
-    ? undefined
-    : new Pool({ connectionString: url, max: CONNECTIONS, pipeline: name === 'pipelined' });
+  name === 'redis' || name === 'memory' ? undefined : new Pool({ connectionString: url, max: CONNECTIONS });
 
 await pool?.query(
   'CREATE TABLE IF NOT EXISTS paid_order (id text PRIMARY KEY, status text NOT NULL, paid_at timestamptz)',

@@ -11,12 +11,15 @@ async function open() {
   }
   if (!pool) return undefined;
   const { postgresStore } = await door('stores/postgres');
-  const store = postgresStore({ pool, transactional: name !== 'postgres' });
+  const store = postgresStore({ pool });
   await store.migrate();
   return store;
 }
 
 const store = await open();
-const handlers = { 'transaction.paid': (event, { transaction }) => handle(event, transaction) };
+const handlers = {
+  'transaction.paid': (event, { once }) =>
+    name === 'once' ? once((tx) => handle(event, tx)) : handle(event),
+};
 
 export default express().post('/hooks', hooks({ ...(store && { store }), handlers }));

@@ -9,8 +9,8 @@ import { median, seeded, shuffled } from '../statistics.js';
 import { deliverAt } from './arrivals.js';
 import { type Limit, largestRate, MAX_P99, NOT_ANSWERED } from './limits.js';
 
-/** What is remembered where; `pipelined` is `transactional` through a pool with `pipeline: true`. */
-export const STORES = ['memory', 'redis', 'postgres', 'transactional', 'pipelined'] as const;
+/** What is remembered where. With `once` handlers write inside it; by hand, the whole delivery is a transaction. */
+export const STORES = ['memory', 'redis', 'postgres', 'once'] as const;
 export type StoreName = (typeof STORES)[number];
 /** Milliseconds to the store and back. */
 export const DISTANCES = [0, 1, 5] as const;

@@ -4,15 +4,7 @@ import { quietPool } from '../../setup/quiet-pool.js';
 import { groupByEvent } from '../check-history.js';
 import { deliverUnderFaults } from '../deliveries.js';
 import { bundleProgram, type Campaign, type Defer, runAndJudge, startLedger } from '../environment.js';
-import {
-  isTransactional,
-  LEASE_MS,
-  LEDGER,
-  type LedgerRow,
-  type Mode,
-  RUNS,
-  readLedger,
-} from '../merchant.js';
+import { LEASE_MS, LEDGER, type LedgerRow, type Mode, RUNS, readLedger } from '../merchant.js';
 import type { Inject } from '../nemesis.js';
 import { type Sent, shuffled } from '../sender.js';
 import { countUndone, measureOutage, type Outage } from './measures.js';
@@ -27,7 +19,7 @@ export interface TopologyFigures extends Campaign, Outage {
 export interface Topology {
   /** Where the workers reach the store: a port, or some nodes of a cluster or the sentinels, with the client to use. */
   readonly store: number | { readonly client: RedisClient; readonly ports: readonly number[] };
-  /** Where the ledger of transactional handlers is read at the end. */
+  /** Where the ledger of handlers that write inside `once` is read at the end. */
   readonly storeUrl?: string;
   /** Which program the next worker is; else that of the working tree. */
   readonly program?: () => string;
@@ -75,17 +67,17 @@ export function runTopologyCampaign(
 ): Promise<TopologyFigures> {
   return runAndJudge(async (defer) => {
     const program = bundleProgram('./worker.ts', defer);
-    // Without faults: the ledger of handlers that are not in a transaction, and what the workers note.
+    // Without faults: the ledger of handlers that do not write inside `once`, and what the workers note.
     const { postgres: effects, pool } = await startLedger(defer, [LEDGER, RUNS, CONFIRMED]);
     const topology = await plan.start(defer);
     const { store, storeUrl = effects.url } = topology;
-    const transactional = isTransactional(mode);
+    const once = mode === 'once';
     const faults = topology.faults.flatMap(({ times, inject }) =>
       Array.from({ length: times }, () => ({ kind: 'topology', inject })),
     );
     const { history, sent, rows, later, ...delivered } = await deliverUnderFaults({
       ...{ mostMs: 5 * 60_000, ...plan, progress },
-      campaign: { mode, transactional, mayLose },
+      campaign: { mode, once, mayLose },
       program: topology.program ?? program,
       env: {
         ...{ MODE: mode, LEDGER_URL: effects.url, TOPOLOGY: 'yes', MIGRATE: crowd ? 'yes' : '' },
@@ -98,12 +90,10 @@ export function runTopologyCampaign(
       ...(crowd && { crowd: true, copies: 3, concurrency: 64 }),
       faults: crowd ? faults : shuffled(faults),
       ...(typeof store === 'number' && { notes: pool }),
-      ledger: () => readLedgerAt(transactional ? storeUrl : effects.url),
+      ledger: () => readLedgerAt(once ? storeUrl : effects.url),
       findings: (all) => topology.check?.(all, pool) ?? [],
     });
-    const forgotten = transactional
-      ? countUndone(sent, rows)
-      : await countForgotten(pool, [...rows, ...later]);
+    const forgotten = once ? countUndone(sent, rows) : await countForgotten(pool, [...rows, ...later]);
     return { history, forgotten, ...measureOutage(sent, delivered.faults) };
   });
 }

@@ -125,12 +125,11 @@ async function terminateOthers(admin: Pool): Promise<void> {
   );
 }
 
-export const PGBOUNCER: readonly TopologyCampaign[] = (['postgres', 'transactional'] as const).flatMap(
-  (mode) =>
-    CAMPAIGNS.map((campaign) => ({
-      name: `postgres, PgBouncer with ${campaign.poolSize} connections${mode === 'transactional' ? ', transactional' : ''}: ${Object.keys(campaign.faults).join(', ')}`,
-      mode,
-      calmMs: 500,
-      start: (defer) => start(campaign, defer),
-    })),
+export const PGBOUNCER: readonly TopologyCampaign[] = (['postgres', 'once'] as const).flatMap((mode) =>
+  CAMPAIGNS.map((campaign) => ({
+    name: `postgres, PgBouncer with ${campaign.poolSize} connections${mode === 'once' ? ', once' : ''}: ${Object.keys(campaign.faults).join(', ')}`,
+    mode,
+    calmMs: 500,
+    start: (defer) => start(campaign, defer),
+  })),
 );

@@ -110,13 +110,10 @@ async function countConflicts(notes: Pool, program: string): Promise<number> {
 
 const NAMES = {
   postgres: 'postgres, rolling deploy',
-  transactional: 'postgres, rolling deploy, transactional',
   redis: 'redis, rolling deploy',
 } as const;
 
-export const ROLLING_DEPLOY: readonly TopologyCampaign[] = (
-  ['postgres', 'transactional', 'redis'] as const
-).flatMap((mode) =>
+export const ROLLING_DEPLOY: readonly TopologyCampaign[] = (['postgres', 'redis'] as const).flatMap((mode) =>
   (['old', 'new'] as const).map((first) => ({
     name: `${NAMES[mode]}: ${first === 'old' ? '0.1 to this, and back' : 'this to 0.1, and back'}`,
     ...{ mode, calmMs: 400, crowd: EVENTS },

@@ -91,9 +91,7 @@ const CAMPAIGNS: readonly (readonly [FaultName, boolean])[] = [
   ['primary left read-only', false],
 ];
 
-export const SWITCH_OVER: readonly TopologyCampaign[] = (
-  ['postgres', 'transactional', 'pipelined'] as const
-).flatMap((mode) =>
+export const SWITCH_OVER: readonly TopologyCampaign[] = (['postgres', 'once'] as const).flatMap((mode) =>
   CAMPAIGNS.map(([fault, synchronous]) => ({
     name: `postgres, ${synchronous ? 'synchronous' : 'asynchronous'} replica${mode === 'postgres' ? '' : `, ${mode}`}: ${fault}`,
     mode,

@@ -1,17 +1,23 @@
-import { describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import type { HandlerContext } from 'payment-webhooks';
 import { type EnqueueOptions, enqueue, jobIdOf } from 'payment-webhooks/queues/pg-boss';
+import { postgresStore, type WithOnce } from 'payment-webhooks/stores/postgres';
 import { fixtures } from 'payment-webhooks/testing';
+import type { PoolClient } from 'pg';
 import { type BossTrial, liveJob, ownBossSchema, withMethods, withPostgres } from '../../setup/boss-trial.js';
 import { captureLog } from '../../setup/captured-log.js';
 import { delivery } from '../../setup/delivery.js';
 import { startEndpoint } from '../../setup/endpoint.js';
 import { BOSS_VERSION, REVIVED } from '../../setup/pg-boss.js';
 import { contextOf } from '../../setup/queue-trial.js';
+import { until } from '../../setup/waiting.js';
 
 const paid = fixtures.transactionPaid;
 
 withPostgres('enqueue() in a receiver', () => {
   const schema = ownBossSchema();
+  const storeOf = () => postgresStore({ pool: schema.pool, table: `${schema.name}.webhook_event` });
+  beforeAll(() => storeOf().migrate());
 
   /** A receiver without a store whose events go to a queue of its own. */
   async function receiving(queue: { create?: boolean; policy?: string } = {}, options: EnqueueOptions = {}) {
@@ -62,6 +68,46 @@ withPostgres('enqueue() in a receiver', () => {
     expect(await post()).toMatchObject({ status: 500 });
     const said = { msg: expect.stringContaining('its policy is "short"') };
     expect(log.lines).toContainEqual(expect.objectContaining(said));
+  });
+
+  test('adds one job for copies that arrive at the same time, all of them answered 200 in the end', async () => {
+    const { boss, queue, jobs } = await schema.start();
+    const { hooks, post } = await startEndpoint({ handlers: {}, store: storeOf() as never });
+    hooks.on('*', enqueue(boss, { queue }));
+    const event = delivery(paid());
+    const untilAccepted = () =>
+      until(async () => {
+        const { status } = await post(event);
+        if (status !== 200) expect(status).toBe(503);
+        return status === 200;
+      });
+    await Promise.all(Array.from({ length: 20 }, untilAccepted));
+    expect(await jobs()).toHaveLength(1);
+  });
+
+  test('commits a job that its handler sends inside once together with what it writes there', async () => {
+    const { boss, queue, jobs } = await schema.start();
+    const { hooks, post } = await startEndpoint({ handlers: {}, store: storeOf() as never });
+    const ledger = `${schema.name}.ledger_of_jobs`;
+    await schema.pool.query(`CREATE TABLE ${ledger} (event text)`);
+    const ship = ({ id }: { id: string }, { once, attempt }: HandlerContext & WithOnce<PoolClient>) =>
+      once(async (tx) => {
+        await tx.query(`INSERT INTO ${ledger} VALUES ($1)`, [id]);
+        const db = { executeSql: (text: string, values?: unknown[]) => tx.query(text, values) };
+        await boss.send(queue, { id }, { db });
+        if (attempt === 1) throw new Error('no');
+      });
+    hooks.on('transaction.paid', ship as never, { name: 'ship' });
+    const committed = async () => [
+      (await jobs()).length,
+      (await schema.pool.query(`SELECT FROM ${ledger}`)).rows.length,
+    ];
+    const event = delivery(paid());
+    expect(await post(event)).toMatchObject({ status: 500 });
+    expect(await committed()).toEqual([0, 0]);
+    expect(await post(event)).toMatchObject({ status: 200 });
+    expect(await post(event)).toMatchObject({ status: 200 });
+    expect(await committed()).toEqual([1, 1]);
   });
 
   test('is answered 500 when pg-boss has not been started', async () => {
@@ -222,7 +268,6 @@ test.each([
   ['job options of the wrong kind', boss, { jobOptions: 3 }, 'jobOptions is 3'],
   ['one id for all events', boss, { jobOptions: { id: 'a' } }, 'jobOptions.id would merge'],
   ['one key for all', boss, { jobOptions: { singletonKey: 'a' } }, 'jobOptions.singletonKey would merge'],
-  ['no function', boss, { executeSql: true }, 'executeSql is true. Give a function'],
 ])('enqueue() refuses %s', (_what, given, options, message) => {
   expect(() => enqueue(given as never, options as never)).toThrow(message);
 });

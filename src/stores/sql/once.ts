@@ -1,0 +1,203 @@
+// `once`: the writes of a handler and a row that says so are in one commit, so that no other attempt writes them again.
+
+import type { HandlerClaim, HandlerEnd, Once, WithOnce } from '../../claims/idempotency-store.js';
+import { ConfigurationError, StoreError, show } from '../../errors.js';
+import type { Connections, Reply, RunSql } from './connections.js';
+import type { Statement } from './statement.js';
+
+/** The row of one call: each call has its own token, or a call after an unknown commit would take the row for its own. */
+export interface OnceRow {
+  /** The key of the event, a space, and the name of the handler. No key of an event has a space. */
+  readonly key: string;
+  readonly token: string;
+  readonly fingerprint: string;
+  readonly keepMs: number;
+}
+
+/** The row that the table has now: that of the call, or an earlier one. */
+export type FoundRow = Pick<OnceRow, 'token' | 'fingerprint'>;
+
+/** Statements one after the other, for clients that answer by a promise and for those that answer at once. */
+export type Steps<Result> = Generator<readonly [Statement, readonly unknown[]], Result, Reply>;
+
+type OnceConnections = Pick<Connections, 'within' | 'transaction'>;
+
+export interface OnceDialect {
+  /**
+   * Asks whether there is a transaction before it writes, and waits for another transaction that has written the row.
+   * @returns undefined, and nothing is written, outside of a transaction
+   */
+  writeRow(row: OnceRow): Steps<FoundRow | undefined>;
+  /** The same as the first statement of a transaction, in SQL without parameters. */
+  opening(row: OnceRow): string;
+  readOpening(row: OnceRow, reply: Reply): FoundRow;
+  /** Makes sure that neither the row nor the writes so far can be committed. */
+  readonly undo: Statement;
+}
+
+const OUTSIDE =
+  'once() was given no open transaction, so a crash could have left its row without the writes. Pass the transaction itself, ' +
+  'not a pool or an ORM: once(tx, work), or let once(work) begin one.';
+const TWICE =
+  'once() was called again in one run of a handler, and would skip these writes. Put all writes of the handler into one ' +
+  'call, or give each its own named handler.';
+const LATE = 'once() was called after its handler had ended. Await every transaction in the handler.';
+const NOT_AWAITED = 'The handler ended before once() did. Await once().';
+const NO_TRANSACTION =
+  'once(work) needs the option transaction of sqlStore(). Add it, or begin a transaction: once(tx, work).';
+
+/** The calls of one handler in one attempt. */
+export class OnceCalls<Transaction> implements HandlerClaim<WithOnce<Transaction>> {
+  readonly context: WithOnce<Transaction>;
+  /** The row that the latest successful call has written or found. */
+  row: Pick<OnceRow, 'key' | 'token'> | undefined;
+  /** The fingerprint of the bytes whose writes an earlier attempt has committed. */
+  skipped: string | undefined;
+  /**
+   * The row when the running call began. A client may run its work again after a commit that it took for failed, which then
+   * finds the row of this call.
+   */
+  #earlier: OnceCalls<Transaction>['row'];
+  readonly name: string;
+  readonly #connections: OnceConnections;
+  readonly #dialect: OnceDialect;
+  readonly #newRow: () => OnceRow;
+  readonly #beforeCommit: (() => void) | undefined;
+  #running = false;
+  /** Why the latest call failed. A later one that succeeds makes up for it. */
+  #failure: unknown;
+  /** The call was wrong, whatever follows. */
+  #misuse: Error | undefined;
+  #onLateCall: (() => void) | undefined;
+
+  constructor(
+    name: string,
+    { connections, dialect }: { readonly connections: OnceConnections; readonly dialect: OnceDialect },
+    newRow: () => OnceRow,
+    beforeCommit: (() => void) | undefined,
+  ) {
+    this.name = name;
+    this.#connections = connections;
+    this.#dialect = dialect;
+    this.#newRow = newRow;
+    this.#beforeCommit = beforeCommit;
+    // By the number of arguments: the transactions of some clients are functions.
+    const once = (...given: readonly unknown[]) =>
+      given.length > 1 ? this.#call(given[1], given) : this.#call(given[0]);
+    this.context = { once: once as Once<Transaction> };
+  }
+
+  end(onLateCall: () => void): HandlerEnd {
+    this.#onLateCall = onLateCall;
+    const failure = this.#misuse ?? (this.#running ? new ConfigurationError(NOT_AWAITED) : this.#failure);
+    return { failure, wrote: this.row !== undefined, skipped: this.skipped };
+  }
+
+  /** @param inside its first element is the transaction that the handler has begun */
+  #call(work: unknown, inside?: readonly unknown[]): Promise<unknown> {
+    const called = this.#track(work, inside);
+    // A call that nobody awaits must not end the process. The receiver asks for its failure.
+    called.catch(() => {});
+    return called;
+  }
+
+  async #track(work: unknown, inside?: readonly unknown[]): Promise<unknown> {
+    if (this.#onLateCall) {
+      this.#onLateCall();
+      throw new ConfigurationError(LATE);
+    }
+    if (typeof work !== 'function')
+      throw this.#refuse(
+        `once() was given ${show(work)}. Pass a function: once((tx) => …) or once(tx, () => …).`,
+      );
+    if (this.#running) throw this.#refuse(TWICE);
+    this.#running = true;
+    const checked = async (...given: readonly unknown[]) => {
+      const value = await work(...given);
+      this.#beforeCommit?.();
+      return value;
+    };
+    this.#earlier = this.row;
+    try {
+      const value = inside
+        ? await this.#within(inside[0], () => checked())
+        : await this.#inTransaction(checked);
+      this.#failure = undefined;
+      return value;
+    } catch (error) {
+      // Whatever was thrown, so that it counts as a failure.
+      this.#failure = error ?? new StoreError('The work of once() threw nothing.');
+      // If it was committed all the same, the next call finds its row.
+      this.row = this.#earlier;
+      throw error;
+    } finally {
+      this.#running = false;
+    }
+  }
+
+  async #inTransaction(work: (transaction: unknown) => unknown): Promise<unknown> {
+    const { transaction } = this.#connections;
+    if (!transaction) throw this.#refuse(NO_TRANSACTION);
+    const row = this.#newRow();
+    let value: unknown;
+    await transaction.call(
+      this.#connections,
+      async (tx, begun) => {
+        value = begun
+          ? await this.#unlessFound(row, this.#dialect.readOpening(row, begun), () => work(tx))
+          : await this.#within(tx, () => work(tx));
+      },
+      this.#dialect.opening(row),
+    );
+    return value;
+  }
+
+  async #within(transaction: unknown, work: () => unknown): Promise<unknown> {
+    const run = this.#connections.within(transaction);
+    const row = this.#newRow();
+    const found = await take(this.#dialect.writeRow(row), run);
+    if (!found) throw this.#refuse(OUTSIDE);
+    return this.#unlessFound(row, found, async () => {
+      try {
+        return await work();
+      } catch (error) {
+        // A handler that catches the error could commit the row and half of the writes. If the connection is lost, it cannot.
+        await run(this.#dialect.undo, []).catch(() => {});
+        throw error;
+      }
+    });
+  }
+
+  async #unlessFound(row: OnceRow, found: FoundRow, work: () => unknown): Promise<unknown> {
+    const isOwn = found.token === row.token;
+    // Without a rollback in between, the row is that of an earlier call: its own writes would be missing.
+    if (!isOwn && this.#earlier) throw this.#refuse(TWICE);
+    const value = isOwn ? await work() : undefined;
+    if (!isOwn) this.skipped = found.fingerprint;
+    this.row = { key: row.key, token: found.token };
+    return value;
+  }
+
+  #refuse(message: string): ConfigurationError {
+    const error = new ConfigurationError(message);
+    this.#misuse ??= error;
+    return error;
+  }
+}
+
+/** For clients that answer by a promise. */
+async function take<Result>(steps: Steps<Result>, run: RunSql): Promise<Result> {
+  let step = steps.next();
+  while (!step.done) {
+    const [statement, parameters] = step.value;
+    let reply: Reply;
+    try {
+      reply = await run(statement, parameters);
+    } catch (error) {
+      step = steps.throw(error);
+      continue;
+    }
+    step = steps.next(reply);
+  }
+  return step.value;
+}

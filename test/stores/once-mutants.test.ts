@@ -1,0 +1,113 @@
+// Whether the contract notices a broken `once`: the sources of sqlStore() are damaged in one place at a time.
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe } from '@jest/globals';
+import { postgresStore } from 'payment-webhooks/stores/postgres';
+import { Pool, type PoolClient } from 'pg';
+import * as lockOfClaim from '../../src/claims/lock-of-claim.js';
+import * as token from '../../src/claims/token.js';
+import * as errors from '../../src/errors.js';
+import * as duration from '../../src/options/duration.js';
+import * as connections from '../../src/stores/sql/any-connections.js';
+import * as dialect from '../../src/stores/sql/dialect.js';
+import * as letters from '../../src/stores/sql/letters.js';
+import * as mysql from '../../src/stores/sql/mysql.js';
+import * as statement from '../../src/stores/sql/statement.js';
+import type { sqlStore } from '../../src/stores/sql.js';
+import { ONCE_CASES } from '../../src/testing/store-contract/once-cases.js';
+import { storeContract } from '../../src/testing/store-contract.js';
+import { needing } from '../setup/platform.js';
+import { overPg } from '../setup/sql-clients.js';
+import { type Damage, noticesEachDamage } from './damaged-source.js';
+
+const WRITE =
+  'const { rows } = yield [this.#sql.writeRow, [row.key, row.token, row.fingerprint, row.keepMs]];';
+const WITHOUT_WAITING = `yield [unprepared("SELECT set_config('lock_timeout', '1ms', true)"), []];
+    let rows;
+    try { ({ rows } = yield [this.#sql.writeRow, [row.key, row.token, row.fingerprint, row.keepMs]]); }
+    catch { return { token: 'of another', fingerprint: row.fingerprint }; }`;
+
+/** By the beginning of the name of the case that notices. */
+const MUTANTS: Readonly<Record<string, readonly Damage[]>> = {
+  'writes inside once are committed once': [
+    ['takes every row for its own', 'const isOwn = found.token === row.token;', 'const isOwn = true;'],
+    ['keeps no fingerprint', 'this.#skipped = found.fingerprint;', ''],
+  ],
+  'work that throws writes nothing': [
+    ['keeps a failure to itself', 'this.#failure = error ?? ', 'error ?? '],
+  ],
+  'an attempt waits for the transaction of another one': [['does not wait', WRITE, WITHOUT_WAITING]],
+  'a second call in one run writes nothing': [
+    [
+      'has one token for a run',
+      'this.#newRow = newRow;',
+      'const only = newRow(); this.#newRow = () => only;',
+    ],
+  ],
+  'an event is not completed while writes': [
+    ['reads nothing back', 'if (rows.length === 0) return', 'if (true) return'],
+  ],
+  'forget() also forgets what handlers wrote': [
+    [
+      'keeps what handlers wrote',
+      'const writes = await run(this.#sql.forgetWrites, [key]);',
+      'const writes = { rows: [] };',
+    ],
+  ],
+  'once() refuses what is no open transaction': [
+    [
+      'writes its row outside of a transaction',
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: as in the source
+      "`WHERE current_setting('${ONCE}', true) = $2::uuid::text`",
+      "'WHERE $2 IS NOT NULL'",
+    ],
+  ],
+};
+
+needing('postgres').describe('the store contract, for once', () => {
+  const schema = `once_${randomBytes(6).toString('hex')}`;
+  const pool = new Pool({ connectionString: process.env.TEST_POSTGRES_URL ?? '' });
+  beforeAll(async () => {
+    await pool.query(`CREATE SCHEMA ${schema}; CREATE TABLE ${schema}.ledger (line text NOT NULL)`);
+    await postgresStore({ pool, table: `${schema}.webhook_event` }).migrate();
+  });
+  afterAll(async () => {
+    await pool.query(`DROP SCHEMA ${schema} CASCADE`);
+    await pool.end();
+  });
+
+  describe('by sqlStore', () => {
+    noticesEachDamage<typeof sqlStore>({
+      sources: ['stores/sql/once', 'stores/sql/engine', 'stores/sql/postgres', 'stores/sql'],
+      exported: 'sqlStore',
+      modules: {
+        '../../claims/lock-of-claim.js': lockOfClaim,
+        '../../claims/token.js': token,
+        '../../errors.js': errors,
+        '../errors.js': errors,
+        '../options/duration.js': duration,
+        './dialect.js': dialect,
+        './statement.js': statement,
+        './sql/any-connections.js': connections,
+        './sql/letters.js': letters,
+        './sql/mysql.js': mysql,
+      },
+      contract: (create) => {
+        const cases = storeContract<PoolClient>({
+          create: () => create({ ...overPg(pool), table: `${schema}.webhook_event` }),
+          once: {
+            transaction: overPg(pool).transaction,
+            write: (tx, text) => tx.query(`INSERT INTO ${schema}.ledger (line) VALUES ($1)`, [text]),
+            count: async (text) =>
+              Number(
+                (await pool.query(`SELECT count(*) AS n FROM ${schema}.ledger WHERE line = $1`, [text]))
+                  .rows[0]?.n,
+              ),
+          },
+        });
+        return cases.filter(({ name }) => name in ONCE_CASES);
+      },
+      complaint: /^The store breaks its contract: /,
+      damages: MUTANTS,
+    });
+  });
+});

@@ -1,0 +1,309 @@
+// What holds of `once` on every database and through every client: the writes and their row are in one commit.
+import { describe, expect, test } from '@jest/globals';
+import type { Once } from 'payment-webhooks/stores/sql';
+import type { Claim, HandlerEnd } from '../../src/claims/idempotency-store.js';
+import { until } from '../setup/waiting.js';
+import { grantedInTheEnd, type Opened, type World } from './worlds.js';
+
+export const request = { leaseMs: 60_000, fingerprint: 'a'.repeat(12) };
+export const BRIEF = { ...request, leaseMs: 1 };
+export const FORMS = ['once(work)', 'once(tx, work)'] as const;
+
+/** A claim and what its handler `pay` gets. */
+export interface Attempt {
+  readonly claim: Claim<{ once: Once<object> }>;
+  readonly once: Once<object>;
+  end(): HandlerEnd;
+}
+
+let made = 0;
+
+/** Attempts at events of a world, and what is committed of them. */
+export function attemptsIn(world: World) {
+  async function attempt({ store }: Pick<Opened, 'store'>, key: string, given = request): Promise<Attempt> {
+    const claim = await grantedInTheEnd(() => store.claim(key, given));
+    if (!claim.forHandler) throw new Error('no once');
+    const handler = claim.forHandler('pay');
+    return { claim, once: handler.context.once, end: () => handler.end(() => {}) };
+  }
+  return {
+    attempt,
+    newKey: () => `default:live:once-${world.table}-${++made}`,
+    rowOf: (key: string) => world.known(`${key} pay`),
+    paying: (key: string) => (tx: object) => world.pay(world.sending(tx), key),
+    /** Ends like an attempt that has crashed: another one may begin at once. */
+    crashed: async (opened: Opened, key: string, work: (attempt: Attempt) => unknown) => {
+      await work(await attempt(opened, key, BRIEF));
+      return attempt(opened, key);
+    },
+    writing:
+      (form: (typeof FORMS)[number]) =>
+      (opened: Opened, { once }: Attempt, work: (tx: object) => unknown) =>
+        form === 'once(work)'
+          ? once(work)
+          : opened.begin((tx) => once(tx, () => work(tx)) as Promise<unknown>),
+  };
+}
+
+export function writesOnce(world: World): void {
+  const { attempt, newKey, rowOf, paying, crashed, writing } = attemptsIn(world);
+
+  describe.each(FORMS)('%s', (form) => {
+    const write = writing(form);
+
+    test('commits the writes with their row, and the event after it', async () => {
+      const [opened, key] = [world.open(), newKey()];
+      const first = await attempt(opened, key);
+      await write(opened, first, paying(key));
+      expect(first.end()).toEqual({ failure: undefined, wrote: true, skipped: undefined });
+      expect([await world.paid(key), await rowOf(key)]).toEqual([1, 1]);
+      expect(await first.claim.complete()).toBe(true);
+      expect((await opened.store.claim(key, request)).status).toBe('completed');
+      expect(opened.idle()).toBe(true);
+    });
+
+    test('skips the work after a crash, and says with which bytes it was committed', async () => {
+      const [opened, key] = [world.open(), newKey()];
+      const next = await crashed(opened, key, (first) => write(opened, first, paying(key)));
+      let ran = false;
+      await write(opened, next, () => {
+        ran = true;
+      });
+      expect([ran, await world.paid(key)]).toEqual([false, 1]);
+      expect(next.end()).toEqual({ failure: undefined, wrote: true, skipped: request.fingerprint });
+      expect(await next.claim.complete()).toBe(true);
+    });
+
+    test('commits nothing if the work throws, and writes on the next attempt', async () => {
+      const [opened, key] = [world.open(), newKey()];
+      const next = await crashed(opened, key, async (first) => {
+        const failing = write(opened, first, async (tx) => {
+          await paying(key)(tx);
+          throw new Error('not yet');
+        });
+        await expect(failing).rejects.toThrow('not yet');
+        expect(first.end().failure).toMatchObject({ message: 'not yet' });
+      });
+      expect([await world.paid(key), await rowOf(key)]).toEqual([0, 0]);
+      await write(opened, next, paying(key));
+      expect([await world.paid(key), await rowOf(key)]).toEqual([1, 1]);
+    });
+
+    test('a swallowed failure counts, unless a later call succeeds', async () => {
+      const [opened, key] = [world.open(), newKey()];
+      const first = await attempt(opened, key);
+      await Promise.resolve(write(opened, first, () => Promise.reject(new Error('lost')))).catch(() => {});
+      await write(opened, first, paying(key));
+      expect(first.end()).toMatchObject({ failure: undefined, wrote: true });
+      expect([await world.paid(key), await first.claim.complete()]).toEqual([1, true]);
+    });
+
+    test('waits for an attempt that has not committed yet, and then skips the work', async () => {
+      const [opened, key] = [world.open(), newKey()];
+      let commit = () => {};
+      const committing = new Promise<void>((resolve) => {
+        commit = resolve;
+      });
+      let first: unknown;
+      const next = await crashed(opened, key, (each) => {
+        first = write(opened, each, async (tx) => {
+          await paying(key)(tx);
+          await committing;
+        });
+      });
+      await until(async () => (await world.paid(key)) === 0 && !opened.idle());
+      const skipping = write(opened, next, paying(key));
+      await until(async () => (await world.waiting()) > 0);
+      commit();
+      await first;
+      await skipping;
+      expect([await world.paid(key), next.end().skipped]).toEqual([1, request.fingerprint]);
+    });
+
+    test('waits for an attempt that is rolled back, and then writes', async () => {
+      const [opened, key] = [world.open(), newKey()];
+      let fail = () => {};
+      const failing = new Promise<void>((_, reject) => {
+        fail = () => reject(new Error('rolled back'));
+      });
+      let first: Promise<unknown> | undefined;
+      const next = await crashed(opened, key, (each) => {
+        first = Promise.resolve(
+          write(opened, each, async (tx) => {
+            await paying(key)(tx);
+            await failing;
+          }),
+        ).catch((error) => error);
+      });
+      await until(() => !opened.idle());
+      const paid = write(opened, next, paying(key));
+      await until(async () => (await world.waiting()) > 0);
+      fail();
+      expect(await first).toMatchObject({ message: 'rolled back' });
+      await paid;
+      expect([await world.paid(key), next.end()]).toEqual([
+        1,
+        { failure: undefined, wrote: true, skipped: undefined },
+      ]);
+    });
+
+    test('refuses a second call in one run, on the first attempt and on the next', async () => {
+      const [opened, key] = [world.open(), newKey()];
+      const twice = async (each: Attempt) => {
+        await write(opened, each, paying(key));
+        await expect(write(opened, each, paying(key))).rejects.toThrow('called again in one run');
+        expect(each.end().failure).toMatchObject({ code: 'CONFIGURATION_INVALID' });
+      };
+      await twice(await crashed(opened, key, twice));
+      expect(await world.paid(key)).toBe(1);
+    });
+
+    test('keeps the writes of two handlers apart', async () => {
+      const [opened, key] = [world.open(), newKey()];
+      const first = await attempt(opened, key);
+      const other = first.claim.forHandler?.('mail');
+      if (!other) throw new Error('no once');
+      await write(opened, first, paying(key));
+      await write(opened, { ...first, once: other.context.once }, paying(key));
+      expect([await world.paid(key), await rowOf(key), await world.known(`${key} mail`)]).toEqual([2, 1, 1]);
+      expect(await first.claim.complete()).toBe(true);
+    });
+  });
+
+  describe('does not write', () => {
+    test('its row outside of a transaction: through the pool, or a connection without one', async () => {
+      const [opened, key] = [world.open({ max: 1 }), newKey()];
+      const first = await attempt(opened, key);
+      await expect(first.once(opened.client, paying(key) as () => unknown)).rejects.toThrow(
+        'no open transaction',
+      );
+      expect([await world.paid(key), await rowOf(key)]).toEqual([0, 0]);
+      expect(first.end().failure).toMatchObject({ code: 'CONFIGURATION_INVALID' });
+      expect(opened.idle()).toBe(true);
+    });
+
+    test('anything if it is given no work', async () => {
+      const first = await attempt(world.open(), newKey());
+      await expect(first.once(undefined as never)).rejects.toThrow(
+        'once() was given undefined. Pass a function',
+      );
+      expect(first.end().failure).toMatchObject({ code: 'CONFIGURATION_INVALID' });
+    });
+  });
+
+  test('a caught error of the work commits neither its row nor its writes', async () => {
+    const [opened, key] = [world.open(), newKey()];
+    const first = await attempt(opened, key);
+    await Promise.resolve(
+      opened.begin(async (tx) => {
+        await first
+          .once(tx, async () => {
+            await paying(key)(tx);
+            throw new Error('half done');
+          })
+          .catch(() => {});
+      }),
+    ).catch(() => {});
+    expect([await world.paid(key), await rowOf(key)]).toEqual([0, 0]);
+    expect(first.end().failure).toMatchObject({ message: 'half done' });
+  });
+
+  test('completes no event whose writes are not committed, and then names the handler', async () => {
+    const [opened, key] = [world.open(), newKey()];
+    const first = await attempt(opened, key);
+    let commit = () => {};
+    const held = new Promise<void>((resolve) => {
+      commit = resolve;
+    });
+    let inside = () => {};
+    const written = new Promise<void>((resolve) => {
+      inside = resolve;
+    });
+    const committing = opened.begin(async (tx) => {
+      await first.once(tx, () => paying(key)(tx));
+      inside();
+      await held;
+    });
+    await written;
+    expect(first.end()).toMatchObject({ failure: undefined, wrote: true });
+    expect(await first.claim.complete()).toEqual({ uncommitted: ['pay'] });
+    expect((await opened.store.claim(key, request)).status).toBe('in_progress');
+    commit();
+    await committing;
+    expect(await first.claim.complete()).toBe(true);
+    expect((await opened.store.claim(key, request)).status).toBe('completed');
+  });
+
+  test('completes no event whose writes were rolled back after once() had resolved', async () => {
+    const [opened, key] = [world.open(), newKey()];
+    const first = await attempt(opened, key);
+    const undone = opened.begin(async (tx) => {
+      await first.once(tx, () => paying(key)(tx));
+      throw new Error('undone');
+    });
+    await expect(undone).rejects.toThrow('undone');
+    expect(await first.claim.complete()).toEqual({ uncommitted: ['pay'] });
+    await opened.begin((tx) => first.once(tx, () => paying(key)(tx)) as Promise<unknown>);
+    expect([await first.claim.complete(), await world.paid(key)]).toEqual([true, 1]);
+  });
+
+  test('says that a handler ended before once() did, and refuses calls after that', async () => {
+    const [opened, key] = [world.open(), newKey()];
+    const { claim } = await attempt(opened, key);
+    const handler = claim.forHandler?.('pay');
+    if (!handler) throw new Error('no once');
+    const running = handler.context.once(paying(key));
+    let late = 0;
+    const end = handler.end(() => {
+      late += 1;
+    });
+    expect(end.failure).toMatchObject({ message: expect.stringContaining('Await once()') });
+    await running;
+    await expect(handler.context.once(paying(key))).rejects.toThrow('after its handler had ended');
+    expect([late, await world.paid(key)]).toEqual([1, 1]);
+  });
+
+  test('an event whose retention is over is new, and so are its writes', async () => {
+    const [opened, key] = [world.open(), newKey()];
+    const first = await attempt(opened, key);
+    await first.once(paying(key));
+    await first.claim.complete();
+    await forget(world, key);
+    const again = await attempt(opened, key);
+    await again.once(paying(key));
+    expect([await world.paid(key), await again.claim.complete()]).toEqual([2, true]);
+  });
+
+  test('keeps its row a day longer than the event', async () => {
+    const [opened, key] = [world.open(), newKey()];
+    const first = await attempt(opened, key);
+    await first.once(paying(key));
+    await first.claim.complete();
+    const days = await keptDays(world, key);
+    expect(days.map(Math.round)).toEqual([30, 31]);
+  });
+}
+
+/** Makes the event and its writes as old as their retention. */
+async function forget(world: World, key: string): Promise<void> {
+  const { table, keyColumn, placeholder } = world;
+  const past = placeholder === '?' ? 'UTC_TIMESTAMP(6) - INTERVAL 1 DAY' : "now() - interval '1 day'";
+  for (const each of [key, `${key} pay`])
+    await world.observe(`UPDATE ${table} SET forget_at = ${past} WHERE ${keyColumn} = ${placeholder}`, [
+      each,
+    ]);
+}
+
+/** How many days the event and its writes are kept. */
+async function keptDays({ observe, table, keyColumn, placeholder }: World, key: string): Promise<number[]> {
+  const left =
+    placeholder === '?'
+      ? 'TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(6), forget_at)'
+      : 'EXTRACT(EPOCH FROM forget_at - now())';
+  const days: number[] = [];
+  for (const each of [key, `${key} pay`]) {
+    const sql = `SELECT ${left} AS n FROM ${table} WHERE ${keyColumn} = ${placeholder}`;
+    days.push(Number((await observe(sql, [each]))[0]?.n) / 86_400);
+  }
+  return days;
+}
