@@ -1,8 +1,9 @@
 // Builds the package twice, as ESM and as CommonJS, so that both kinds of caller load it natively; and the pages once.
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { buildPages } from './build-pages.js';
+import { putTextsIntoModules } from './packaged-texts.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const tsc = fileURLToPath(new URL('../../node_modules/typescript/bin/tsc', import.meta.url));
@@ -17,5 +18,4 @@ for (const project of ['tsconfig.esm.json', 'tsconfig.cjs.json']) {
 // The package is "type": "module"; this marker tells Node and TypeScript that one half is not.
 writeFileSync(`${root}dist/cjs/package.json`, '{ "type": "commonjs" }\n');
 buildPages(`${root}dist`);
-// The simulator serves it.
-copyFileSync(`${root}docs/openapi.json`, `${root}dist/openapi.json`);
+putTextsIntoModules(`${root}dist`);

@@ -1,9 +1,7 @@
 // `explain`: prints what an error code means and what to do, from docs/errors.md.
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { ANSWERS, didYouMean, type ErrorCode } from '../../errors.js';
-import { packageFolder } from '../pages/package-folder.js';
-import { CommandError, command, EXIT, jsonOption, UsageError } from './command.js';
+import { command, jsonOption, UsageError } from './command.js';
+import { docs } from './packaged.js';
 import { table } from './print.js';
 
 const CODES = Object.keys(ANSWERS) as ErrorCode[];
@@ -45,14 +43,8 @@ function codeOf(typed: string): ErrorCode {
 }
 
 function sectionOf(code: ErrorCode): string {
-  try {
-    const page = readFileSync(join(packageFolder() ?? '', 'docs/errors.md'), 'utf8');
-    const [, section] = page.split(`\n## ${code}\n`);
-    return (section?.split(/\n## /)[0] ?? ANSWERS[code].message).trim();
-  } catch {
-    const problem = 'docs/errors.md of payment-webhooks cannot be read. Install the package again.';
-    throw new CommandError(problem, EXIT.failed, 'DOCS_MISSING');
-  }
+  const [, section] = docs().get('errors.md')?.split(`\n## ${code}\n`) ?? [];
+  return (section?.split(/\n## /)[0] ?? ANSWERS[code].message).trim();
 }
 
 /** Markdown for a terminal: code is indented, and a link is followed by its page. */

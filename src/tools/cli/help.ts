@@ -1,14 +1,11 @@
 // The help texts, from the table of commands, and the version of the package.
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { packageFolder } from '../pages/package-folder.js';
 import type { Command, Row } from './command.js';
+import { manifest } from './packaged.js';
 
 const WIDTH = 78;
 
 export function packageVersion(): string {
-  const folder = packageFolder();
-  return folder ? JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')).version : 'unknown';
+  return JSON.parse(String(manifest().get('package.json'))).version;
 }
 
 type Described = readonly [name: string, about: string];

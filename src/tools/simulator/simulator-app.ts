@@ -1,15 +1,14 @@
 // The Express app of the simulator: guard, API, control plane and page.
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-import express, { type Express, type RequestHandler, type Router } from 'express';
+import express, { type Express, type RequestHandler } from 'express';
 import { HttpError } from '../pages/http-error.js';
-import { builtPage } from '../pages/package-folder.js';
+import { type PageFile, pageFiles } from '../pages/page-files.js';
 import { hostHeaders, hostName, isAllowedHost, PAGE_HEADERS, READ_METHODS } from '../pages/request.js';
 import { answerErrors } from './api/answer-errors.js';
 import { controlPlane } from './api/control-plane.js';
 import { notFound } from './api/route.js';
 import { serviceApi } from './api/service-api.js';
 import type { Stream } from './api/stream.js';
+import { page } from './packaged.js';
 import type { Service } from './service.js';
 
 export function simulatorApp(service: Service, stream: Stream): Express {
@@ -20,7 +19,7 @@ export function simulatorApp(service: Service, stream: Stream): Express {
   app.use('/api/v2', serviceApi(service, false));
   app.use('/sandbox/api/v2', serviceApi(service, true));
   app.use('/_sim', controlPlane(service, stream));
-  app.use(pageRouter(builtPage('dashboard')));
+  app.use(servePage(pageFiles(page, NOTICE)));
   app.use(notFound);
   app.use(answerErrors(service.settings.logger));
   return app;
@@ -60,11 +59,10 @@ function hostMessage(host: string): string {
   return `Forbidden: the simulator answers to localhost, loopback addresses and allowed hosts, not to ${JSON.stringify(host.slice(0, 100))}.${hint}`;
 }
 
-/** @param folder the built page: `index.html` and the files that it loads */
-export function pageRouter(folder: string | undefined): Router {
-  const router = express.Router();
-  if (folder !== undefined && existsSync(join(folder, 'index.html'))) {
-    return router.use(express.static(folder, { cacheControl: false, etag: false, redirect: false }));
-  }
-  return router.get('/', (_request, response) => void response.type('html').send(NOTICE));
+export function servePage(files: ReadonlyMap<string, PageFile>): RequestHandler {
+  return (request, response, next) => {
+    const file = /^(?:GET|HEAD)$/.test(request.method) && files.get(request.path);
+    if (file) response.type(file.type).send(file.body);
+    else next();
+  };
 }

@@ -1,11 +1,10 @@
 // Serves the dead-letter page, and the JSON that it and the CLI use, from any node:http server.
-import { readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { join } from 'node:path';
 import { HttpError } from '../../pages/http-error.js';
-import { builtPage } from '../../pages/package-folder.js';
+import { type PageFile, pageFiles } from '../../pages/page-files.js';
 import { originalUrl } from '../../pages/request.js';
 import { serveLetters } from './letter-routes.js';
+import { page } from './packaged.js';
 import { authorized, setPageHeaders } from './page-guard.js';
 import { answerError, pathOf, sendText } from './page-http.js';
 import type { DeadLetterPageOptions, PageReceiver, PageSettings } from './page-options.js';
@@ -17,14 +16,6 @@ const NOTICE = `<!doctype html>
 <p>The page was not built. Run <code>npm run build</code>. The letters are <a href="letters">here as JSON</a>.</p>
 </html>
 `;
-
-/** The only files that are served, with their types. */
-const FILES: ReadonlyMap<string, string> = new Map([
-  ['/index.html', 'text/html'],
-  ['/assets/page.css', 'text/css'],
-  ['/assets/page.js', 'text/javascript'],
-  ['/assets/preact-license.txt', 'text/plain'],
-]);
 
 /**
  * Serves a page to search, inspect, replay and discard dead letters, and the JSON that the commands
@@ -42,17 +33,25 @@ export function deadLetterPage<Req extends IncomingMessage = IncomingMessage>(
   options: DeadLetterPageOptions<Req>,
 ): (req: Req, res: ServerResponse, next?: (error?: unknown) => void) => void {
   const settings = pageSettings(hooks, options);
-  return (req, res) => void serve(req, res, settings);
+  const files = pageFiles(page, NOTICE);
+  return (req, res) => void serve(req, res, settings, files);
 }
 
+type Served = ReadonlyMap<string, PageFile>;
+
 /** Never rejects. */
-async function serve(request: IncomingMessage, response: ServerResponse, settings: PageSettings) {
+async function serve(
+  request: IncomingMessage,
+  response: ServerResponse,
+  settings: PageSettings,
+  files: Served,
+) {
   try {
     if (response.headersSent) return;
     setPageHeaders(response);
     const user = await authorized(request, settings);
     if (redirectToFolder(request, response)) return;
-    if (!(await serveLetters({ request, response, user, settings }))) await sendFile(request, response);
+    if (!(await serveLetters({ request, response, user, settings }))) sendFile(request, response, files);
   } catch (error) {
     answerError(request, response, { error, logFor: settings.logFor });
   }
@@ -68,13 +67,8 @@ function redirectToFolder(request: IncomingMessage, response: ServerResponse): b
   return true;
 }
 
-async function sendFile(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const path = pathOf(request);
-  const file = path === '/' ? '/index.html' : path;
-  const type = /^(?:GET|HEAD)$/.test(request.method ?? '') && FILES.get(file);
-  const folder = type && builtPage('dead-letter-page');
-  const text = folder && (await readFile(join(folder, file), 'utf8').catch(() => undefined));
-  const body = text || (path === '/' && NOTICE);
-  if (!type || !body) throw new HttpError(404, 'Not found.');
-  sendText(request, response, { status: 200, type: `${type}; charset=utf-8`, body });
+function sendFile(request: IncomingMessage, response: ServerResponse, files: Served): void {
+  const file = /^(?:GET|HEAD)$/.test(request.method ?? '') && files.get(pathOf(request));
+  if (!file) throw new HttpError(404, 'Not found.');
+  sendText(request, response, { status: 200, ...file });
 }

@@ -1,17 +1,15 @@
 // The control plane under /_sim, for the page, the command line and scripts.
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import express, { type Request, type Router } from 'express';
 import { builtInEventNames } from '../../../events/event.js';
 import { fixtures, samplePayload } from '../../../fixtures/fixture.js';
 import { parseDuration } from '../../../options/duration.js';
 import { signWith } from '../../../signature.js';
 import { HttpError } from '../../pages/http-error.js';
-import { packageFolder } from '../../pages/package-folder.js';
 import { queryOf } from '../../pages/request.js';
 import { curlCommand } from '../delivery/curl.js';
 import { deliveryRecord, deliveryRow } from '../delivery/delivery-record.js';
 import type { SimulatedAttempt, SimulatedDelivery } from '../delivery/simulated-delivery.js';
+import { docs } from '../packaged.js';
 import { DEVELOPER } from '../seeds.js';
 import type { Service } from '../service.js';
 import { deliveryFilter, filterIn, waitForDelivery } from './delivery-filter.js';
@@ -33,11 +31,11 @@ export function controlPlane(service: Service, stream: Stream): Router {
   router.get('/stream', (request, response) => stream.open(request, response));
   on('get', '/openapi.json', 200, () => {
     const servers = [{ url: service.baseUrl }, { url: `${service.baseUrl}/sandbox` }];
-    return { ...JSON.parse(packagedText('docs/openapi.json')), servers };
+    return { ...JSON.parse(String(docs().get('openapi.json'))), servers };
   });
   router.get('/what-is-documented', (_request, response) => {
     // Plain text, because browsers download Markdown.
-    response.type('text/plain').send(packagedText('docs/what-is-documented.md'));
+    response.type('text/plain').send(docs().get('what-is-documented.md'));
   });
 
   on('get', '/events', 200, () => {
@@ -140,14 +138,6 @@ export function controlPlane(service: Service, stream: Stream): Router {
   on('post', '/reset', 204, () => service.reset());
   router.use(notFound);
   return router;
-}
-
-function packagedText(path: string): string {
-  try {
-    return readFileSync(join(packageFolder() ?? '', path), 'utf8');
-  } catch {
-    throw new HttpError(404, `This build does not include ${path}.`);
-  }
 }
 
 /** The attempt that the request names, or the latest. */
