@@ -1,8 +1,10 @@
 // The page in real apps: any prefix, Express 4 and 5, node:http, behind a proxy, with body parsers in front; and a replay whose reader leaves.
+import { createHash } from 'node:crypto';
 import type http from 'node:http';
 import { type ClientHttp2Session, connect, createServer } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { json as readJson } from 'node:stream/consumers';
+import { runInNewContext } from 'node:vm';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import express from 'express';
 import express4 from 'express4';
@@ -80,17 +82,26 @@ describe.each(EXPRESSES)('under %s', (_, make) => {
     }
   });
 
-  test('its URL gets a trailing slash, so that its assets are found', async () => {
+  test('without a trailing slash its URL answers with a script that adds one, and that its policy allows', async () => {
     const { ask } = await pageWorld({ app: (page) => make().use('/ops/webhooks', page) });
-    for (const [path, location] of [
-      ['/ops/webhooks', './webhooks/'],
-      ['/ops/webhooks?reason=failed', './webhooks/'],
-      ['//evil.example/../ops/webhooks', undefined],
-    ] as const) {
-      const { status, headers } = await ask(path);
-      expect([path, headers.location]).toEqual([path, location]);
-      expect(status).toBe(location ? 302 : 404);
+    for (const path of ['/ops/webhooks', '/ops/webhooks?reason=failed']) {
+      const { status, headers, text } = await ask(path);
+      const [, script = ''] = /<script>(.*)<\/script>/.exec(text) ?? [];
+      const hash = createHash('sha256').update(script).digest('base64');
+      expect([status, headers['content-security-policy']]).toEqual([
+        200,
+        `default-src 'none'; script-src 'sha256-${hash}'; frame-ancestors 'none'`,
+      ]);
+      // To another path of this origin, whatever the path looks like.
+      for (const href of ['https://ops.example/dead?q=1#top', 'https://ops.example//evil.example']) {
+        const replaced: string[] = [];
+        const location = { toString: () => href, replace: (url: URL) => void replaced.push(url.href) };
+        runInNewContext(script, { URL, location });
+        const { origin, pathname, search, hash } = new URL(href);
+        expect(replaced).toEqual([`${origin}${pathname}/${search}${hash}`]);
+      }
     }
+    expect((await ask('//evil.example/../ops/webhooks')).status).toBe(404);
     expect((await ask('/ops/webhooks', { headers: { authorization: '' } })).status).toBe(403);
   });
 

@@ -13,6 +13,7 @@ export const PROGRAMS = {
   chromium: { also: ['chromium-browser', 'google-chrome'] },
   'rabbitmq-server': {},
   'nats-server': {},
+  nginx: {},
   openssl: {},
   curl: {},
 };

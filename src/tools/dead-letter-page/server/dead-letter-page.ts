@@ -1,4 +1,5 @@
 // Serves the dead-letter page, and the JSON that it and the CLI use, from any node:http server.
+import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { HttpError } from '../../pages/http-error.js';
 import { type PageFile, pageFiles } from '../../pages/page-files.js';
@@ -14,6 +15,16 @@ const NOTICE = `<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Dead letters</title>
 <h1>Dead letters</h1>
 <p>The page was not built. Run <code>npm run build</code>. The letters are <a href="letters">here as JSON</a>.</p>
+</html>
+`;
+
+/** Not a redirect: only the browser knows the path of the page, because a proxy may serve it under another one. */
+const ADD_SLASH = "const url = new URL(location); url.pathname += '/'; location.replace(url);";
+const ADD_SLASH_HASH = createHash('sha256').update(ADD_SLASH).digest('base64');
+const SLASH_PAGE = `<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>Dead letters</title>
+<p>The URL of this page ends with a slash. Add it.</p>
+<script>${ADD_SLASH}</script>
 </html>
 `;
 
@@ -50,7 +61,7 @@ async function serve(
     if (response.headersSent) return;
     setPageHeaders(response);
     const user = await authorized(request, settings);
-    if (redirectToFolder(request, response)) return;
+    if (sendSlashPage(request, response)) return;
     if (!(await serveLetters({ request, response, user, settings }))) sendFile(request, response, files);
   } catch (error) {
     answerError(request, response, { error, logFor: settings.logFor });
@@ -58,12 +69,12 @@ async function serve(
 }
 
 /** The page loads its files by relative URLs, so its own URL must end with a slash. */
-function redirectToFolder(request: IncomingMessage, response: ServerResponse): boolean {
+function sendSlashPage(request: IncomingMessage, response: ServerResponse): boolean {
   const [path = ''] = originalUrl(request).split('?');
   if (pathOf(request) !== '/' || path.endsWith('/') || request.method !== 'GET') return false;
-  // Relative, because a proxy may strip a prefix; with a dot, because `//name/` would be a host.
-  const name = path.slice(path.lastIndexOf('/') + 1);
-  sendText(request, response, { status: 302, headers: { Location: `./${name}/` } });
+  const policy = `default-src 'none'; script-src 'sha256-${ADD_SLASH_HASH}'; frame-ancestors 'none'`;
+  const headers = { 'Content-Security-Policy': policy };
+  sendText(request, response, { status: 200, type: 'text/html; charset=utf-8', headers, body: SLASH_PAGE });
   return true;
 }
 
