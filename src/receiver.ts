@@ -32,7 +32,11 @@ export interface Receiver<
   Extra extends object = {},
   Letters extends DeadLetterStore | undefined = DeadLetterStore | undefined,
 > {
-  (req: IncomingMessage, res: ServerResponse, next?: (error?: unknown) => void): void;
+  /**
+   * Resolves when the answer is written: h3, Nitro and Next.js wait for that. Never rejects, and never calls `next`.
+   * @throws {ConfigurationError} synchronously, if it is not given the request and response of Node
+   */
+  (req: IncomingMessage, res: ServerResponse, next?: (error?: unknown) => void): Promise<void>;
   // `& string` makes the compiler list the patterns when it refuses one, instead of naming their type.
   /**
    * Registers a handler for `transaction.paid`, `transaction.*` or `*` (every declared event).
@@ -144,10 +148,10 @@ class Pipeline {
     this.#letters = letterRules(c);
   }
 
-  serve(req: IncomingMessage, res: ServerResponse): void {
-    checkResponse(res);
+  serve(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    checkResponse(req, res);
     const delivery = new Delivery(req.headers, this.#c.logger ?? loggerOf(req) ?? defaultLogger());
-    void this.#handle(delivery, req, (answer) => send(req, res, answer));
+    return this.#handle(delivery, req, (answer) => send(req, res, answer)).then(nothing);
   }
 
   fetch(request: Request, context: FetchContext | undefined): Promise<Response> {
@@ -249,9 +253,17 @@ class Pipeline {
   }
 }
 
+/** Next.js and h3 would take the answer for something to send. */
+function nothing(): void {}
+
 /** @throws {ConfigurationError} unless it is the response of `node:http` */
-function checkResponse(res: ServerResponse): void {
+function checkResponse(req: IncomingMessage | undefined, res: ServerResponse): void {
   if (typeof res?.writeHead === 'function') return;
+  if (req === undefined && res === undefined) {
+    throw new ConfigurationError(
+      "The receiver was called without a request. Leave out the (): app.post('/hooks', hooks), not app.post('/hooks', hooks()).",
+    );
+  }
   throw new ConfigurationError(
     'The receiver was not given the request and response of Node. In Fastify use an onRequest hook: call reply.hijack(), ' +
       'and pass request.raw and reply.raw; in Koa set ctx.respond to false and pass ctx.req and ctx.res; where there is a ' +

@@ -22,6 +22,11 @@ const asText: RequestHandler = (req, _res, next) => {
   req.setEncoding('utf8');
   next();
 };
+/** What Next.js does to the request of an API route in pages/api. */
+const inNext: RequestHandler = (req, res, next) => {
+  Object.defineProperty(req, 'previewData', { get: () => raise(new Error('not to be read')) });
+  express.json()(req, res, next);
+};
 const shortened: RequestHandler = (req, _res, next) => {
   (req as { rawBody?: Buffer }).rawBody = good.body.subarray(1);
   req.resume().once('end', next);
@@ -86,6 +91,13 @@ const rows: Row[] = [
     sent: delivery(`\ufeff${good.body}`),
     code: 'BODY_CONSUMED',
     hint: `express.text() or similar changed the body when it decoded it. ${cure('express.text')}`,
+  },
+  {
+    before: inNext,
+    code: 'BODY_CONSUMED',
+    hint:
+      'Next.js parsed the body before the receiver, and did not keep the bytes. Turn its parser off in the file of the ' +
+      'route with export const config = { api: { bodyParser: false } }.',
   },
   {
     before: asText,

@@ -35,6 +35,9 @@ const REQUEST_TEXT =
   'The body of the Request is a stream of something other than bytes. Pass the original Request to hooks.fetch().';
 const UNKNOWN_READER =
   'Something read the body before the receiver, and did not keep the bytes. In Fastify call it in an onRequest hook.';
+const NEXT =
+  'Next.js parsed the body before the receiver, and did not keep the bytes. Turn its parser off in the file of the route ' +
+  'with export const config = { api: { bodyParser: false } }.';
 const TEXT =
   'Something turned the bytes of the request into text or objects before the receiver, as req.setEncoding() does.';
 const CHARSET = /;\s*charset\s*=\s*"?([^\s;"]+)/i;
@@ -75,6 +78,7 @@ export async function captureBody(
   if (source.readableDidRead === false) return readStream(source as IncomingMessage, rules);
   if (source.request) return readRequest(source.request, rules);
   const kept = asBuffer(source.rawBody) ?? asBuffer(source.body);
+  if (!kept && 'previewData' in source) return new Rejection('BODY_CONSUMED', { hint: NEXT });
   if (!kept) return consumed(readBefore(source, headers), parserOf(source, headers));
   if (kept.length > limit) return tooLarge(limit);
   if (kept.length === (rules.length ?? kept.length)) return kept;

@@ -20,6 +20,13 @@ export async function POST(request: Request) {
 }
 `;
 
+/** An API route of the pages router, with and without the bytes. */
+const pagesRoute = (config: string) => `import { hooks } from '../../hooks';
+
+${config}
+export default hooks;
+`;
+
 const [matcher] = /\{ matcher: [^}]*\}/.exec(readFileSync(join(ROOT, 'docs/nextjs.md'), 'utf8')) ?? [];
 
 /** Sees every other path, and says so. */
@@ -61,6 +68,12 @@ describeFramework('nextjs', { 'orders.ts': ORDERS }, (app) => {
       mkdirSync(join(folder, 'app/wrong'));
       writeFileSync(join(folder, 'app/wrong/route.ts'), WRONG);
       writeFileSync(join(folder, 'proxy.ts'), PROXY);
+      mkdirSync(join(folder, 'pages/api'), { recursive: true });
+      writeFileSync(
+        join(folder, 'pages/api/raw.ts'),
+        pagesRoute('export const config = { api: { bodyParser: false } };'),
+      );
+      writeFileSync(join(folder, 'pages/api/parsed.ts'), pagesRoute(''));
       port = await freePort();
       const env = { ...WITHOUT_TELEMETRY, PORT: String(port), SERVICE_PRIVATE_KEY: 'pri_example' };
       dev = await startUntil('Ready in', 'npx next dev', env, folder);
@@ -86,6 +99,16 @@ describeFramework('nextjs', { 'orders.ts': ORDERS }, (app) => {
       expect(reply).toMatchObject({ status: 500, body: { code: 'BODY_CONSUMED' } });
       await dev.printed('Something read the body of the Request before hooks.fetch()');
     });
+
+    test('an API route of the pages router waits for the answer, and needs the body unparsed', async () => {
+      const sent = signed(paid('in-pages'));
+      expect(await send(port, sent, '/api/raw')).toMatchObject({ body: { outcome: 'processed' } });
+      const parsed = await send(port, signed(paid('in-pages-parsed')), '/api/parsed');
+      expect(parsed).toMatchObject({ status: 500, body: { code: 'BODY_CONSUMED' } });
+      await dev.printed('export const config = { api: { bodyParser: false } }');
+      expect(dev.output()).not.toContain('API resolved without sending a response');
+      expect(dev.output()).not.toContain('should not return a value');
+    }, 60_000);
 
     test('a proxy that leaves the route out lets it answer before the body has come', async () => {
       const { headers } = await fetch(`http://127.0.0.1:${port}/wrong`);

@@ -1,6 +1,6 @@
 // The page in real apps: any prefix, Express 4 and 5, node:http, behind a proxy, with body parsers in front; and a replay whose reader leaves.
 import { createHash } from 'node:crypto';
-import type http from 'node:http';
+import http from 'node:http';
 import { type ClientHttp2Session, connect, createServer } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { json as readJson } from 'node:stream/consumers';
@@ -8,8 +8,9 @@ import { runInNewContext } from 'node:vm';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import express from 'express';
 import express4 from 'express4';
-import { keepRawBody } from 'payment-webhooks';
+import { keepRawBody, memoryDeadLetters, receiver } from 'payment-webhooks';
 import { deadLetterPage } from 'payment-webhooks/ops';
+import { KEY } from '../setup/delivery.js';
 import { lettersOf } from '../setup/faulty-dead-letters.js';
 import { openSocket } from '../setup/raw-socket.js';
 import { gate, until } from '../setup/waiting.js';
@@ -29,6 +30,32 @@ const EXPRESSES: readonly (readonly [string, typeof express])[] = [
   ['Express 5', express],
   ['Express 4', express4 as unknown as typeof express],
 ];
+
+test('the page returns a promise that resolves without a value when its answer is written, for h3 and Nitro', async () => {
+  const page = deadLetterPage(receiver({ privateKey: KEY, deadLetters: memoryDeadLetters() }), {
+    authorize: ({ headers }) => headers.authorization,
+    logger: false,
+  });
+  const settled: unknown[] = [];
+  const server = http.createServer(async (req, res) => {
+    settled.push([await page(req, res), res.writableEnded]);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const statuses = ['/letters', '/nothing'].map(async (path) => {
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`, { headers: { authorization: 'ada' } });
+    await answer.text();
+    return answer.status;
+  });
+  expect(await Promise.all(statuses)).toEqual([200, 404]);
+  await until(() => settled.length === 2);
+  expect(settled).toEqual([
+    [undefined, true],
+    [undefined, true],
+  ]);
+  server.close();
+  server.closeAllConnections();
+});
 
 /** @param at where the page is mounted */
 async function everyRouteWorks({ ask, keep, hooks }: PageWorld, at: string): Promise<void> {

@@ -319,6 +319,9 @@ createServer(receiver({ events, store: transactional })).close();
 express().use(express.json({ verify: keepRawBody }));
 express4().use(express4.json({ verify: keepRawBody }));
 export const bare: (req: IncomingMessage, res: ServerResponse) => void = receiver();
+export const awaited: (req: IncomingMessage, res: ServerResponse) => Promise<void> = receiver();
+// @ts-expect-error: the receiver is mounted, not called: app.post('/hooks', hooks)
+receiver()();
 
 // The function that makes receivers is not one of them: each of these would fail at the first request.
 

@@ -42,21 +42,21 @@ const SLASH_PAGE = `<!doctype html>
 export function deadLetterPage<Req extends IncomingMessage = IncomingMessage>(
   hooks: PageReceiver,
   options: DeadLetterPageOptions<Req>,
-): (req: Req, res: ServerResponse, next?: (error?: unknown) => void) => void {
+): (req: Req, res: ServerResponse, next?: (error?: unknown) => void) => Promise<void> {
   const settings = pageSettings(hooks, options);
   const files = pageFiles(page, NOTICE);
-  return (req, res) => void serve(req, res, settings, files);
+  return (req, res) => serve(req, res, settings, files);
 }
 
 type Served = ReadonlyMap<string, PageFile>;
 
-/** Never rejects. */
+/** Resolves when the answer is written: h3 and Nitro wait for that. Never rejects. */
 async function serve(
   request: IncomingMessage,
   response: ServerResponse,
   settings: PageSettings,
   files: Served,
-) {
+): Promise<void> {
   try {
     if (response.headersSent) return;
     setPageHeaders(response);
