@@ -521,7 +521,7 @@ needing('postgres').describe('once in a receiver with postgresStore()', () => {
     });
   });
 
-  test('in a handler without a name is refused with the cure', async () => {
+  test('in a handler without a name is refused, and the message shows how to name it', async () => {
     const event = fixtures.transactionPaid();
     const endpoint = await start({});
     endpoint.hooks.on('transaction.paid', pay as never);
