@@ -1,7 +1,7 @@
 // What holds of `once` when transactions end in other ways than it planned: nothing is written twice, or lost.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type FaultyProxy, startProxy } from '../faults/faulty-proxy.js';
-import { until } from '../setup/waiting.js';
+import { gate, until } from '../setup/waiting.js';
 import { attemptsIn, BRIEF, FORMS } from './once.js';
 import type { Opened, PoolOptions, World } from './worlds.js';
 
@@ -16,6 +16,18 @@ const settled = (work: unknown) =>
     (error: Error) => error.message,
   );
 
+/** As the sender's retries do, until the writes are committed. @returns the payments and the rows of the event */
+function payingInTheEnd(world: World) {
+  const { attempt, rowOf, paying, writing } = attemptsIn(world);
+  return async (opened: Opened, key: string, form: (typeof FORMS)[number]) => {
+    await until(async () => {
+      const each = await attempt(opened, key, BRIEF);
+      return (await settled(writing(form)(opened, each, paying(key)))) === undefined;
+    });
+    return [await world.paid(key), await rowOf(key)];
+  };
+}
+
 export function survivesFaults(world: World): void {
   const { attempt, newKey, rowOf, paying, crashed, writing } = attemptsIn(world);
   let proxy: FaultyProxy;
@@ -24,14 +36,7 @@ export function survivesFaults(world: World): void {
   });
   afterAll(() => proxy.close());
 
-  /** As the sender's retries do, until the writes are committed. */
-  async function paidInTheEnd(opened: Opened, key: string, form: (typeof FORMS)[number]) {
-    await until(async () => {
-      const each = await attempt(opened, key, BRIEF);
-      return (await settled(writing(form)(opened, each, paying(key)))) === undefined;
-    });
-    return [await world.paid(key), await rowOf(key)];
-  }
+  const paidInTheEnd = payingInTheEnd(world);
 
   describe.each(FORMS)('%s', (form) => {
     const write = writing(form);
@@ -152,57 +157,7 @@ export function survivesFaults(world: World): void {
       for (const event of new Set(events)) expect(await paidInTheEnd(opened, event, form)).toEqual([1, 1]);
       await until(opened.idle);
     });
-
-    describe.each(ISOLATIONS)('with transactions that are %s', (isolation) => {
-      const options: PoolOptions = { isolation, max: 20 };
-
-      test('is written by one of many attempts at once', async () => {
-        const [opened, key] = [world.open(options), newKey()];
-        const attempts = Array.from({ length: 6 }, async () => {
-          const each = await attempt(opened, key, BRIEF);
-          return settled(write(opened, each, paying(key)));
-        });
-        for (const failure of await Promise.all(attempts)) if (failure) expect(failure).toMatch(CONFLICT);
-        expect(await paidInTheEnd(opened, key, form)).toEqual([1, 1]);
-      });
-
-      test('is skipped, or fails and is then skipped, by a transaction that waited for the first', async () => {
-        const [opened, key] = [world.open(options), newKey()];
-        let commit = () => {};
-        const committing = new Promise<void>((resolve) => {
-          commit = resolve;
-        });
-        const [one, other] = [await attempt(opened, key, BRIEF), await attempt(opened, key, BRIEF)];
-        const first = settled(write(opened, one, (tx) => Promise.all([paying(key)(tx), committing])));
-        await until(() => !opened.idle());
-        const second = settled(write(opened, other, paying(key)));
-        await until(async () => (await world.waiting()) > 0);
-        commit();
-        for (const failure of await Promise.all([first, second]))
-          if (failure) expect(failure).toMatch(CONFLICT);
-        expect(await paidInTheEnd(opened, key, form)).toEqual([1, 1]);
-      });
-    });
   });
-
-  test.each(ISOLATIONS)(
-    'is not written by a transaction that is %s and had read before the first one committed',
-    async (isolation) => {
-      const [opened, key] = [world.open({ isolation }), newKey()];
-      const next = await attempt(opened, key, BRIEF);
-      const late = settled(
-        opened.begin(async (tx) => {
-          await world.sending(tx)(`SELECT count(*) AS n FROM ${world.table} WHERE ${world.keyColumn} = ''`);
-          const first = await attempt(opened, key, BRIEF);
-          await first.once(paying(key));
-          await next.once(tx, () => paying(key)(tx));
-        }),
-      );
-      const failure = await late;
-      if (failure) expect(failure).toMatch(CONFLICT);
-      expect(await paidInTheEnd(opened, key, 'once(tx, work)')).toEqual([1, 1]);
-    },
-  );
 
   test('is undone with the savepoint that the handler had set around it', async () => {
     const [opened, key] = [world.open(), newKey()];
@@ -233,4 +188,67 @@ export function survivesFaults(world: World): void {
     await next.once(paying(key));
     expect([await world.paid(key), await next.claim.complete()]).toEqual([1, true]);
   });
+}
+
+/** What every isolation level keeps, also where it makes a transaction fail. */
+export function overlapsAsPromised(world: World): void {
+  const { attempt, newKey, paying, writing } = attemptsIn(world);
+  const paidInTheEnd = payingInTheEnd(world);
+
+  describe.each(FORMS)('%s', (form) => {
+    const write = writing(form);
+
+    describe.each(ISOLATIONS)('with transactions that are %s', (isolation) => {
+      const options: PoolOptions = { isolation, max: 20 };
+
+      test('is written by one of many attempts at once', async () => {
+        const [opened, key] = [world.open(options), newKey()];
+        const attempts = Array.from({ length: 6 }, async () => {
+          const each = await attempt(opened, key, BRIEF);
+          return settled(write(opened, each, paying(key)));
+        });
+        for (const failure of await Promise.all(attempts)) if (failure) expect(failure).toMatch(CONFLICT);
+        expect(await paidInTheEnd(opened, key, form)).toEqual([1, 1]);
+      });
+
+      test('is skipped, or fails and is then skipped, by a transaction that waited for the first', async () => {
+        const [opened, key] = [world.open(options), newKey()];
+        const [written, committing] = [gate(), gate()];
+        const [one, other] = [await attempt(opened, key, BRIEF), await attempt(opened, key, BRIEF)];
+        const first = settled(
+          write(opened, one, async (tx) => {
+            await paying(key)(tx);
+            written.open();
+            await committing.opened;
+          }),
+        );
+        await written.opened;
+        const second = settled(write(opened, other, paying(key)));
+        await until(async () => (await world.waiting()) > 0);
+        committing.open();
+        for (const failure of await Promise.all([first, second]))
+          if (failure) expect(failure).toMatch(CONFLICT);
+        expect(await paidInTheEnd(opened, key, form)).toEqual([1, 1]);
+      });
+    });
+  });
+
+  test.each(ISOLATIONS)(
+    'is not written by a transaction that is %s and had read before the first one committed',
+    async (isolation) => {
+      const [opened, key] = [world.open({ isolation }), newKey()];
+      const next = await attempt(opened, key, BRIEF);
+      const late = settled(
+        opened.begin(async (tx) => {
+          await world.sending(tx)(`SELECT count(*) AS n FROM ${world.table} WHERE ${world.keyColumn} = ''`);
+          const first = await attempt(opened, key, BRIEF);
+          await first.once(paying(key));
+          await next.once(tx, () => paying(key)(tx));
+        }),
+      );
+      const failure = await late;
+      if (failure) expect(failure).toMatch(CONFLICT);
+      expect(await paidInTheEnd(opened, key, 'once(tx, work)')).toEqual([1, 1]);
+    },
+  );
 }

@@ -5,7 +5,7 @@ import { needing } from '../setup/platform.js';
 import { type Service, startPgBouncer } from '../setup/services.js';
 import { until } from '../setup/waiting.js';
 import { attemptsIn, BRIEF, FORMS, writesOnce } from './once.js';
-import { survivesFaults } from './once-faults.js';
+import { overlapsAsPromised, survivesFaults } from './once-faults.js';
 import { startWire } from './postgres-wire.js';
 import {
   BY_PG,
@@ -25,6 +25,7 @@ needing('postgres').describe('once, on Postgres', () => {
     const world = ownWorld(() => postgresWorld(by));
     writesOnce(world);
     survivesFaults(world);
+    overlapsAsPromised(world);
     const { attempt, newKey, rowOf, paying, crashed, writing } = attemptsIn(world);
 
     describe.each(FORMS)('%s', (form) => {

@@ -2,7 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Once } from 'payment-webhooks/stores/sql';
 import type { Claim, HandlerEnd } from '../../src/claims/idempotency-store.js';
-import { until } from '../setup/waiting.js';
+import { gate, until } from '../setup/waiting.js';
 import { grantedInTheEnd, type Opened, type World } from './worlds.js';
 
 export const request = { leaseMs: 60_000, fingerprint: 'a'.repeat(12) };
@@ -98,53 +98,33 @@ export function writesOnce(world: World): void {
       expect([await world.paid(key), await first.claim.complete()]).toEqual([1, true]);
     });
 
-    test('waits for an attempt that has not committed yet, and then skips the work', async () => {
+    test.each([
+      ['has not committed yet, and then skips the work', undefined],
+      ['is rolled back, and then writes', new Error('rolled back')],
+    ])('waits for an attempt that %s', async (_, failure) => {
       const [opened, key] = [world.open(), newKey()];
-      let commit = () => {};
-      const committing = new Promise<void>((resolve) => {
-        commit = resolve;
-      });
-      let first: unknown;
-      const next = await crashed(opened, key, (each) => {
-        first = write(opened, each, async (tx) => {
-          await paying(key)(tx);
-          await committing;
-        });
-      });
-      await until(async () => (await world.paid(key)) === 0 && !opened.idle());
-      const skipping = write(opened, next, paying(key));
-      await until(async () => (await world.waiting()) > 0);
-      commit();
-      await first;
-      await skipping;
-      expect([await world.paid(key), next.end().skipped]).toEqual([1, request.fingerprint]);
-    });
-
-    test('waits for an attempt that is rolled back, and then writes', async () => {
-      const [opened, key] = [world.open(), newKey()];
-      let fail = () => {};
-      const failing = new Promise<void>((_, reject) => {
-        fail = () => reject(new Error('rolled back'));
-      });
+      const [written, ending] = [gate(), gate()];
       let first: Promise<unknown> | undefined;
-      const next = await crashed(opened, key, (each) => {
-        first = Promise.resolve(
-          write(opened, each, async (tx) => {
-            await paying(key)(tx);
-            await failing;
-          }),
-        ).catch((error) => error);
+      const next = await crashed(opened, key, async (each) => {
+        const writing = write(opened, each, async (tx) => {
+          await paying(key)(tx);
+          written.open();
+          await ending.opened;
+        });
+        first = Promise.resolve(writing).then(
+          () => undefined,
+          (error: unknown) => error,
+        );
+        await written.opened;
       });
-      await until(() => !opened.idle());
-      const paid = write(opened, next, paying(key));
+      const second = write(opened, next, paying(key));
       await until(async () => (await world.waiting()) > 0);
-      fail();
-      expect(await first).toMatchObject({ message: 'rolled back' });
-      await paid;
-      expect([await world.paid(key), next.end()]).toEqual([
-        1,
-        { failure: undefined, wrote: true, skipped: undefined },
-      ]);
+      if (failure) ending.fail(failure);
+      else ending.open();
+      expect(await first).toBe(failure);
+      await second;
+      const skipped = failure ? undefined : request.fingerprint;
+      expect([await world.paid(key), next.end()]).toEqual([1, { failure: undefined, wrote: true, skipped }]);
     });
 
     test('refuses a second call in one run, on the first attempt and on the next', async () => {
@@ -211,24 +191,17 @@ export function writesOnce(world: World): void {
   test('completes no event whose writes are not committed, and then names the handler', async () => {
     const [opened, key] = [world.open(), newKey()];
     const first = await attempt(opened, key);
-    let commit = () => {};
-    const held = new Promise<void>((resolve) => {
-      commit = resolve;
-    });
-    let inside = () => {};
-    const written = new Promise<void>((resolve) => {
-      inside = resolve;
-    });
+    const [written, held] = [gate(), gate()];
     const committing = opened.begin(async (tx) => {
       await first.once(tx, () => paying(key)(tx));
-      inside();
-      await held;
+      written.open();
+      await held.opened;
     });
-    await written;
+    await written.opened;
     expect(first.end()).toMatchObject({ failure: undefined, wrote: true });
     expect(await first.claim.complete()).toEqual({ uncommitted: ['pay'] });
     expect((await opened.store.claim(key, request)).status).toBe('in_progress');
-    commit();
+    held.open();
     await committing;
     expect(await first.claim.complete()).toBe(true);
     expect((await opened.store.claim(key, request)).status).toBe('completed');
