@@ -31,6 +31,7 @@ const TOPICS: Readonly<Record<string, readonly (readonly [name: string, summary:
     ['dead-letters show', 'Show one dead letter, and why it was kept', deadLetters],
     ['dead-letters replay', 'Process dead letters', deadLetters],
     ['dead-letters discard', 'Delete dead letters for good', deadLetters],
+    ['events forget', 'Let an event run again', () => import('./events.js')],
     ['learn', 'Propose a schema from events that arrived', () => import('./learn.js')],
   ],
   'Manage the account': [

@@ -1,4 +1,4 @@
-// The JSON routes of the page: list, show, reveal, replay and discard, with an audit log.
+// The JSON routes of the page: list, show, reveal, replay, discard and forget, with an audit log.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { FILTERS } from '../../../dead-letters/dead-letter-filter.js';
 import type { DeadLetters } from '../../../dead-letters/dead-letters.js';
@@ -35,6 +35,7 @@ const ROUTES: readonly Route[] = [
   { path: /^\/letters\/([^/]+)\/reveal$/, methods: ['POST'], work: reveal },
   { path: /^\/replay$/, methods: ['POST'], work: replay },
   { path: /^\/discard$/, methods: ['POST'], work: discard },
+  { path: /^\/forget$/, methods: ['POST'], work: forget },
 ];
 
 /** @returns false for any other path @throws {HttpError} for an invalid request or an unknown letter */
@@ -117,6 +118,28 @@ async function discard(visit: Visit): Promise<object> {
   }
   audit(visit, { discarded }, 'letters discarded');
   return { discarded };
+}
+
+/** Lets an event run again. @throws {HttpError} 409 while it is in progress, 404 if the store does not remember it */
+async function forget(visit: Visit): Promise<object> {
+  const { forget } = visit.settings;
+  const { id, sandbox, ...rest } = await requestBody(visit.request);
+  refuseUnknownOptions(rest, []);
+  if (!forget)
+    throw new HttpError(404, 'This version of payment-webhooks forgets no events. Update the app.');
+  const result = await forget({ id: id as string, sandbox: sandbox as boolean | undefined });
+  if (result.status === 'in_progress')
+    throw new HttpError(
+      409,
+      'The event is in progress, so it was not forgotten. Try again once it has ended.',
+    );
+  if (result.status === 'unknown')
+    throw new HttpError(
+      404,
+      'The store does not remember this event, so its next delivery is processed anyway.',
+    );
+  audit(visit, { eventId: shorten(String(id)), handlers: result.handlers }, 'event forgotten');
+  return { handlers: result.handlers };
 }
 
 /** @throws {HttpError} 404 */

@@ -1,5 +1,7 @@
 // The options of the dead-letter page, checked before any request.
 import type { IncomingMessage } from 'node:http';
+import type { ForgottenEvent } from '../../../claims/forget-event.js';
+import type { ForgetResult } from '../../../claims/idempotency-store.js';
 import type { DeadLetters } from '../../../dead-letters/dead-letters.js';
 import { ConfigurationError, show } from '../../../errors.js';
 import { LETTERS_LOGGER, type Logger, loggerOf } from '../../../logger.js';
@@ -43,11 +45,16 @@ export interface DeadLetterPageOptions<Req extends IncomingMessage = IncomingMes
 export interface PageReceiver {
   readonly deadLetters: DeadLetters | undefined;
   readonly eventNames: readonly string[];
+  readonly forget: ForgetEvent;
 }
+
+type ForgetEvent = (event: ForgottenEvent) => Promise<ForgetResult>;
 
 export interface PageSettings {
   readonly letters: DeadLetters;
   readonly eventNames: readonly string[];
+  /** Undefined for the receiver of an older copy of this package. */
+  readonly forget: ForgetEvent | undefined;
   readonly authorize: (req: IncomingMessage) => unknown;
   /** As {@link hostName} returns them; undefined for any. */
   readonly hosts: ReadonlySet<string> | undefined;
@@ -64,18 +71,20 @@ const OPTIONS = defineOptions({
 
 /** @throws {ConfigurationError} for a missing or invalid option */
 export function pageSettings(hooks: unknown, options: unknown): PageSettings {
-  const { deadLetters: letters, eventNames } = receiverOf(hooks);
+  const { deadLetters: letters, eventNames, forget } = receiverOf(hooks);
   if (typeof options !== 'object' || options === null)
     throw new ConfigurationError(`The options of deadLetterPage() are ${show(options)}. Give ${EXAMPLE}.`);
   const { authorize, hosts, logger } = OPTIONS.read(options);
   const known = logger ?? (letters as { readonly [LETTERS_LOGGER]?: Logger | undefined })[LETTERS_LOGGER];
   const logFor = (req: IncomingMessage) => known ?? loggerOf(req) ?? defaultLogger();
-  return { letters, eventNames, authorize, hosts, logFor };
+  return { letters, eventNames, forget, authorize, hosts, logFor };
 }
 
 /** Duck-typed: the receiver may come from another copy of this package. */
-function receiverOf(hooks: unknown): PageReceiver & { readonly deadLetters: DeadLetters } {
-  const { deadLetters, eventNames } = (hooks ?? {}) as Partial<PageReceiver>;
+function receiverOf(hooks: unknown): Omit<PageSettings, 'authorize' | 'hosts' | 'logFor' | 'letters'> & {
+  readonly deadLetters: DeadLetters;
+} {
+  const { deadLetters, eventNames, forget } = (hooks ?? {}) as Partial<PageReceiver>;
   if (!Array.isArray(eventNames)) {
     throw new ConfigurationError(
       `The first argument of deadLetterPage() is ${show(hooks)}. Give what receiver() returned.`,
@@ -86,7 +95,7 @@ function receiverOf(hooks: unknown): PageReceiver & { readonly deadLetters: Dead
       'This receiver keeps no dead letters. Give it a dead-letter store: receiver({ deadLetters: memoryDeadLetters() }).',
     );
   }
-  return { deadLetters, eventNames };
+  return { deadLetters, eventNames, forget };
 }
 
 function authorizer(authorize: unknown): PageSettings['authorize'] {
