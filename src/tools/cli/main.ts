@@ -50,7 +50,7 @@ async function runCommand(argv: readonly string[], terminal: Terminal): Promise<
   }
   const words = first === 'help' ? [...argv.slice(1), '--help'] : argv;
   const wantsHelp = words.includes('--help') || words.includes('-h');
-  const found = findCommand(words);
+  const found = findCommand(words) ?? (wantsHelp ? endingWith(words) : undefined);
   if (!found) return withoutCommand(words, wantsHelp, terminal);
   const command = await found.row.load();
   if (!wantsHelp) return command.run({ ...parse(found.row.name, command, found.rest), terminal, commands });
@@ -63,11 +63,18 @@ function groupOf(first: string): readonly Row[] {
   return commands.filter(({ name }) => name.startsWith(`${first} `));
 }
 
+/** The only command whose last word this is: `resend --help` means `deliveries resend --help`. */
+function endingWith([first, ...rest]: readonly string[]) {
+  const [row, ...others] = commands.filter(({ name }) => name.endsWith(` ${first}`));
+  return row && others.length === 0 ? { row, rest } : undefined;
+}
+
 /** Prints the overview or the help of a group, or throws for an unknown command. */
 async function withoutCommand(words: readonly string[], wantsHelp: boolean, { stdout, stderr }: Terminal) {
   const [first = '', second = ''] = words;
   const group = groupOf(first);
-  if (wantsHelp || first === '') {
+  const isTyped = first !== '' && !first.startsWith('-');
+  if (first === '' || (wantsHelp && (!isTyped || group.length > 0))) {
     const { groupHelp, overview } = await import('./help.js');
     const help = group.length > 0 ? await groupHelp(first, group) : overview(commands);
     (wantsHelp ? stdout : stderr).write(help);

@@ -40,6 +40,23 @@ describe('help', () => {
     },
   );
 
+  test.each(commands.filter(({ name }) => name.includes(' ')).map(({ name }) => [name]))(
+    'of `%s` is found by its last word, or that word is said to mean several commands',
+    async (name) => {
+      const word = name.split(' ').at(-1) ?? '';
+      const meant = commands.filter((other) => other.name.endsWith(` ${word}`)).map((other) => other.name);
+      for (const argv of [
+        [word, '--help'],
+        ['help', word],
+        [word, '-h'],
+      ]) {
+        const run = await runCli(argv);
+        if (meant.length === 1) expect(run).toEqual(await runCli([name, '--help'].join(' ').split(' ')));
+        else expect(run).toEqual(failed(2, `Did you mean ${meant.map((one) => `"${one}"`).join(' or ')}?`));
+      }
+    },
+  );
+
   test('lists the commands by topic, each below its heading', async () => {
     const { stdout } = await runCli(['--help']);
     for (const { name, topic } of commands) {
@@ -103,6 +120,8 @@ describe('wrong usage is exit code 2, with a reason and the way to help', () => 
     [['resend'], 'There is no command "resend". Did you mean "deliveries resend"?', ''],
     [['resnd', 'x'], 'Did you mean "deliveries resend"?', ''],
     [['ensure', 'x'], 'Did you mean "webhooks ensure"?', ''],
+    [['resnd', '--help'], 'Did you mean "deliveries resend"?', ''],
+    [['help', 'nothing'], 'There is no command "nothing".', ''],
     [['list'], 'Did you mean "deliveries list" or "dead-letters list" or "webhooks list"?', ''],
     [['completion', 'tcsh'], 'SHELL "tcsh" is not one of bash', 'completion'],
     [['doctor', 'localhost'], 'URL "localhost" is not the URL of an endpoint', 'doctor'],
