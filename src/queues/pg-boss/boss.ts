@@ -4,7 +4,8 @@ import type { QueuedDelivery } from '../queued-delivery.js';
 /** A `PgBoss`, or an object with its methods. */
 export interface Boss {
   send(queue: string, data: QueuedDelivery, options: object): Promise<string | null>;
-  retry(queue: string, id: string): Promise<unknown>;
+  /** Version 10.3 has it. */
+  retry?(queue: string, id: string): Promise<unknown>;
   deleteJob(queue: string, id: string): Promise<unknown>;
   getQueue(queue: string): Promise<object | null>;
   /** Version 12 has it. */
@@ -27,7 +28,7 @@ interface JobPlace {
 export async function revive(boss: Boss, { queue, id }: JobPlace): Promise<void> {
   // In version 10 retry() keeps the time of the failure in the row, so maintenance could archive the job before a worker
   // runs it.
-  if (boss.findJobs) await boss.retry(queue, id);
+  if (boss.findJobs && boss.retry) await boss.retry(queue, id);
   else await boss.deleteJob(queue, id);
 }
 

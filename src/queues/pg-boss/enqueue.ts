@@ -134,9 +134,7 @@ function checkEnqueue<JobOptions extends object>(
   boss: Boss,
   options: EnqueueOptions<JobOptions>,
 ): EnqueueOptions<JobOptions> {
-  if (
-    [boss?.send, boss?.retry, boss?.deleteJob, boss?.getQueue].some((method) => typeof method !== 'function')
-  ) {
+  if ([boss?.send, boss?.deleteJob, boss?.getQueue].some((method) => typeof method !== 'function')) {
     throw new ConfigurationError(
       `enqueue() was given ${show(boss)}. Give a PgBoss: "new PgBoss(connectionString)".`,
     );

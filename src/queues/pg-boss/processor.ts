@@ -28,8 +28,8 @@ export interface ProcessedJob {
   readonly id: string;
   readonly name: string;
   readonly data: unknown;
-  /** Version 10 gives it as text. */
-  readonly expireInSeconds: number | string;
+  /** Version 10 has text, and early types of it have nothing. */
+  readonly expireInSeconds?: number | string | undefined;
   /** Version 10 gives it to workers with `includeMetadata`. */
   readonly retryCount?: number | undefined;
   /** Version 12 has it. */
