@@ -40,11 +40,12 @@ const modes = [
 let folder: string;
 let source: string;
 let installed: string;
+let tarball: string;
 
 beforeAll(async () => {
   folder = realpathSync(mkdtempSync(join(tmpdir(), 'package-')));
   source = join(folder, 'source');
-  const tarball = await pack(source);
+  tarball = await pack(source);
   cpSync(join(ROOT, 'test/package'), folder, { recursive: true });
   const needed = ['express', '@types/express', '@types/node', 'pg', ...brought];
   const versions = Object.fromEntries(needed.map((name) => [name, devDependencies[name]]));
@@ -127,15 +128,15 @@ describe('what there is to read in node_modules', () => {
     expect(pages().sort()).toEqual(expected.sort());
   });
 
-  // Pictures stay in the repository: they would be a quarter of the package.
-  test('has no link that leads out of the package, or nowhere', () => {
+  test('has no link or picture that leads out of the package, or nowhere', () => {
     const links = pages().flatMap((page) => {
       const text = readFileSync(join(installed, page), 'utf8').replace(/^```.*?^```$/gms, '');
-      return [...text.matchAll(/(!?)\[[^\]]*\]\((?!https?:)([^)#]+)/g)].flatMap(([, image, path = '']) =>
-        image === '' ? [[page, path] as const] : [],
+      return [...text.matchAll(/\[[^\]]*\]\((?!https?:)([^)#]+)/g)].map(
+        ([, path = '']) => [page, path] as const,
       );
     });
     expect(links.length).toBeGreaterThan(100);
+    expect(links.filter(([, path]) => path.endsWith('.png')).length).toBeGreaterThan(2);
     const broken = links.filter(([page, path]) => {
       const target = join(installed, dirname(page), path);
       return !target.startsWith(`${installed}/`) || !existsSync(target);
@@ -352,6 +353,18 @@ test.each([
 
 const textsOf = (wanted: string) =>
   codeBlocks(join(ROOT, 'README.md')).flatMap(({ language, text }) => (language === wanted ? [text] : []));
+
+test('the README installs the file that it names, and npx finds its program', async () => {
+  const cwd = mkdtempSync(join(folder, 'install-'));
+  const [installing = ''] = textsOf('sh');
+  const [file = ''] = /[\w.-]+\.tgz/.exec(installing) ?? [];
+  cpSync(tarball, join(cwd, file));
+  writeFileSync(join(cwd, 'package.json'), '{ "private": true }');
+  const quickly = installing.replace('npm install', 'npm install --prefer-offline --no-audit --no-fund');
+  expect(await shell(quickly, { cwd })).toMatchObject({ code: 0 });
+  const { stdout } = await shell('npx payment-webhooks --version', { cwd });
+  expect(`payment-webhooks-${stdout.trim()}.tgz`).toBe(file);
+}, 120_000);
 
 needing('openssl', 'curl').test(
   'the commands of the README start its receiver, deliver an event, and print what it shows',
