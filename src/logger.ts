@@ -32,13 +32,26 @@ export const silentLogger: Logger = {
 export function isLogger(value: unknown): value is Logger {
   if (typeof value !== 'object' && typeof value !== 'function') return false;
   const levels = value as Partial<Logger> | null;
-  return ['info', 'warn', 'error'].every((level) => typeof levels?.[level as LogLevel] === 'function');
+  const hasLevels = ['info', 'warn', 'error'].every(
+    (level) => typeof levels?.[level as LogLevel] === 'function',
+  );
+  return hasLevels && !isWinston(value);
 }
 
-/** pino-http puts a logger on each request. */
+/** winston has the same methods and takes the text first: called as pino is, it loses the text. */
+export function isWinston(value: unknown): boolean {
+  const marks = value as { readonly configure?: unknown; readonly transports?: unknown } | null | undefined;
+  return typeof marks?.configure === 'function' && marks.transports !== undefined;
+}
+
+/** pino-http puts a logger on each request. A getter of another middleware may throw. */
 export function loggerOf(request: object): Logger | undefined {
-  const { log } = request as { readonly log?: unknown };
-  return isLogger(log) ? log : undefined;
+  try {
+    const { log } = request as { readonly log?: unknown };
+    return isLogger(log) ? log : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Ignores errors of the logger: they must not lose an event. */
@@ -160,7 +173,8 @@ export function handlerErrorFields(
     return description.message ? { error: description } : { error: description, hint: HIDDEN };
   }
   try {
-    const { message, stack } = error as Error;
+    const { message, stack } =
+      typeof error === 'string' ? { message: error, stack: undefined } : (error as Error);
     return {
       error: {
         ...description,

@@ -1,7 +1,18 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type express from 'express';
 import type { RequestHandler } from 'express';
-import { type Handler, type Logger, type ReceiverOptions, receiver } from 'payment-webhooks';
+import {
+  type Handler,
+  type Logger,
+  memoryDeadLetters,
+  type ReceiverOptions,
+  receiver,
+} from 'payment-webhooks';
+import { deadLetterPage } from 'payment-webhooks/ops';
+import { processor } from 'payment-webhooks/queues';
+import { startSimulator } from 'payment-webhooks/simulator';
 import type { Logger as Pino } from 'pino';
 import { pinoHttp } from 'pino-http';
 import { fixtures } from '../src/fixtures/fixture.js';
@@ -207,6 +218,76 @@ describe.each(expresses)('pino-http on %s', (framework) => {
     const endpoint = await startEndpoint({ logger: undefined }, { framework, before: () => [spoils] });
     expect(await endpoint.post()).toMatchObject(processed);
   });
+});
+
+describe('req.log of another middleware', () => {
+  const unreadable = new Proxy({}, { get: () => raise(new Error('no')), has: () => raise(new Error('no')) });
+  const winston = { configure() {}, transports: [], info: down, warn: down, error: down };
+  test.each<[string, PropertyDescriptor]>([
+    ['a getter that throws', { get: down }],
+    ['an object whose getters throw', { value: unreadable }],
+    ['a winston logger', { value: winston }],
+  ])('is left alone if it is %s', async (_, log) => {
+    const written: unknown[] = [];
+    jest.spyOn(process.stdout, 'write').mockImplementation((line) => written.push(line) > 0);
+    const spoils: RequestHandler = (req, _res, next) => {
+      Object.defineProperty(req, 'log', log);
+      next();
+    };
+    for (const framework of expresses) {
+      const endpoint = await startEndpoint({ logger: undefined }, { framework, before: () => [spoils] });
+      expect(await endpoint.post()).toMatchObject(processed);
+    }
+    await until(() => written.join('').includes('"outcome":"processed"'));
+  });
+
+  test('leaves the page of dead letters alone too', async () => {
+    const hooks = receiver({ privateKey: KEY, deadLetters: memoryDeadLetters() });
+    const page = deadLetterPage(hooks, { authorize: down });
+    const server = createServer((req, res) => {
+      Object.defineProperty(req, 'log', { get: down });
+      void page(req, res);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    jest.spyOn(process.stdout, 'write').mockReturnValue(true);
+    expect((await fetch(`http://127.0.0.1:${port}/letters`)).status).toBe(500);
+    server.close();
+    server.closeAllConnections();
+  });
+});
+
+test.each<[string, (options: { logger: Logger }) => unknown]>([
+  ['the receiver', (options) => receiver({ privateKey: KEY, ...options })],
+  ['the processor of jobs', (options) => processor({ '*': () => {} }, options)],
+  [
+    'the page of dead letters',
+    (options) =>
+      deadLetterPage(receiver({ privateKey: KEY, deadLetters: memoryDeadLetters() }), {
+        authorize: () => null,
+        ...options,
+      }),
+  ],
+  ['the simulator', (options) => startSimulator({ port: 0, ...options })],
+])('%s refuses a winston logger, with the wrapper to copy', async (_, start) => {
+  const lost = { configure() {}, transports: [], info() {}, warn() {}, error() {} } as unknown as Logger;
+  const error = await Promise.resolve()
+    .then(() => start({ logger: lost }))
+    .then(
+      () => undefined,
+      (error) => error,
+    );
+  const [, wrapper = '', given = ''] = /Wrap it: (.*); and pass (\{.*\})\.$/.exec(error?.message) ?? [];
+  const calls: unknown[][] = [];
+  const level = (name: string) => ({ [name]: (...args: unknown[]) => void calls.push([name, ...args]) });
+  const winston = { ...level('info'), ...level('warn'), ...level('error') };
+  const wrapped = new Function('winston', `${wrapper}; return (${given});`)(winston) as Logger;
+  wrapped.warn({ code: 'X' }, 'delivery');
+  wrapped.info('of a handler');
+  expect(calls).toEqual([
+    ['warn', 'delivery', { code: 'X' }],
+    ['info', 'of a handler'],
+  ]);
 });
 
 describe('a logger that is broken', () => {

@@ -5,7 +5,7 @@ import type { DeadLetterStore } from '../claims/dead-letter-store.js';
 import type { IdempotencyStore } from '../claims/idempotency-store.js';
 import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
 import { isCredential } from '../handlers/headers.js';
-import { isLogger, type Logger, silentLogger } from '../logger.js';
+import { isLogger, isWinston, type Logger, silentLogger } from '../logger.js';
 import type { Observer } from '../observer.js';
 import { isHeaderName } from '../signature.js';
 import { type OptionRule, oneOf, option } from './define-options.js';
@@ -198,12 +198,18 @@ function list(option: string, value: unknown, content: string): readonly unknown
   throw new ConfigurationError(`${option} is ${show(value)}. Give a list of ${content}.`);
 }
 
+const WRAP_WINSTON =
+  'which takes the text first, so the text would be lost. Wrap it: const level = (name) => (fields, text) => ' +
+  '(text === undefined ? winston[name](fields) : winston[name](text, fields)); ' +
+  "and pass { info: level('info'), warn: level('warn'), error: level('error') }.";
+
 export function logger(logger: unknown): Logger | undefined {
   if (logger === undefined) return undefined;
   if (logger === false) return silentLogger;
   if (isLogger(logger)) return logger;
+  if (isWinston(logger)) throw new ConfigurationError(`logger is a winston logger, ${WRAP_WINSTON}`);
   throw new ConfigurationError(
-    `logger is ${show(logger)}. Give a logger with info(), warn() and error(), or false for silence.`,
+    `logger is ${show(logger)}. Pass a logger like pino, with info(fields, text), warn() and error(), or false for silence.`,
   );
 }
 

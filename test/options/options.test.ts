@@ -186,7 +186,7 @@ const REFUSED: readonly [options: string | readonly string[], values: readonly u
   [
     'logger',
     [true, null, 'info', {}, { info() {}, warn() {} }],
-    'Give a logger with info(), warn() and error()',
+    'Pass a logger like pino, with info(fields, text), warn() and error()',
   ],
   [
     'observer',

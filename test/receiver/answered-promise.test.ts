@@ -1,7 +1,7 @@
 // The promise that hooks(req, res) returns: h3, Nitro, Next.js and serverless platforms wait for it.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { type Receiver, type ReceiverOptions, receiver } from 'payment-webhooks';
 import { delivery, KEY, type SentDelivery } from '../setup/delivery.js';
 import { processed, send } from '../setup/endpoint.js';
@@ -97,6 +97,17 @@ describe('resolves without a value, and never rejects, when', () => {
     await expect(send(port, delivery())).rejects.toThrow();
     await until(() => calls[0]?.settled !== undefined);
     expect(calls).toMatchObject(WRITTEN);
+  });
+
+  test('req.log cannot be read', async () => {
+    const stdout = jest.spyOn(process.stdout, 'write').mockReturnValue(true);
+    const { calls, port } = await serve(hooksWith({ logger: undefined }), (req) => {
+      Object.defineProperty(req, 'log', { get: () => raise(new Error('no')) });
+    });
+    expect(await send(port, delivery())).toMatchObject(processed);
+    expect(calls).toMatchObject(WRITTEN);
+    await until(() => stdout.mock.calls.length > 0);
+    stdout.mockRestore();
   });
 
   test('somebody else has answered', async () => {

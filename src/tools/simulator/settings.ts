@@ -1,7 +1,8 @@
 // Validates the options of startSimulator(), and fills in the defaults.
 import { ConfigurationError, show } from '../../errors.js';
-import { isLogger, type Logger, silentLogger } from '../../logger.js';
+import { type Logger, silentLogger } from '../../logger.js';
 import { defineOptions, type OptionRule, oneOf, option } from '../../options/define-options.js';
+import { logger } from '../../options/option-checks.js';
 import { isHeaderName } from '../../signature.js';
 import { hostName } from '../pages/request.js';
 import { simulatorKey } from './accounts.js';
@@ -81,7 +82,7 @@ export const SIMULATOR_OPTIONS = defineOptions({
   state: expecting<string | undefined>(undefined, 'the path of a file', isText),
   seed: expecting<string | number | undefined>(undefined, 'text or a number', isSeed),
   allowTargets: expecting<readonly string[]>([], 'a list of host names or addresses', isTextList),
-  logger: expecting<Logger | false>(false, 'a pino-compatible logger, or false', isLogger),
+  logger: option(false, (value) => logger(value) ?? silentLogger),
   sandboxSigning: oneOf('private-key', 'sandbox-key'),
   signatureHeader: expecting('X-SERVICE-SIGNATURE', 'the name of an HTTP header', isHeaderName),
   debugHeaders: expecting(false, 'true or false', isBoolean),
@@ -90,7 +91,7 @@ export const SIMULATOR_OPTIONS = defineOptions({
 
 /** @throws {ConfigurationError} that names the option, its value and what it takes */
 export function resolveSettings(options: SimulatorOptions = {}) {
-  const { allowProduction, logger, ...settings } = SIMULATOR_OPTIONS.read(options);
+  const { allowProduction, ...settings } = SIMULATOR_OPTIONS.read(options);
   if (!allowProduction && process.env.NODE_ENV === 'production') {
     throw new ConfigurationError(
       'NODE_ENV is "production", and the simulator is for development and tests. ' +
@@ -101,7 +102,6 @@ export function resolveSettings(options: SimulatorOptions = {}) {
     ...settings,
     allowHosts: allowedHosts(settings.allowHosts, settings.host),
     allowTargets: settings.allowTargets.map((target) => target.toLowerCase()),
-    logger: logger === false ? silentLogger : logger,
   };
 }
 

@@ -38,7 +38,7 @@ describe('options', () => {
     [{ retry: ['soon'] }, /retry\[0\] is "soon"/],
     [{ clock: 'fake' as never }, /clock is "fake"\. Give "manual" or "real"/],
     [{ allowTargets: 'shop.example' as never }, /allowTargets is "shop\.example"\. Give a list/],
-    [{ logger: {} as never }, /logger is an object\. Give a pino-compatible logger/],
+    [{ logger: {} as never }, /logger is an object\. Pass a logger like pino/],
     [{ sandboxSigning: 'both' as never }, /sandboxSigning is "both"/],
     [{ signatureHeader: 'X-A\r\nX-B: 1' }, /signatureHeader is .*\. Give the name of an HTTP header/],
     [{ signatureHeader: '' }, /signatureHeader is ""/],
