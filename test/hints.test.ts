@@ -1,10 +1,16 @@
 import { describe, expect, test } from '@jest/globals';
 import express, { type RequestHandler } from 'express';
-import { keepRawBody, type ReceiverOptions, RetryAfterError, receiver } from 'payment-webhooks';
+import {
+  keepRawBody,
+  memoryDeadLetters,
+  type ReceiverOptions,
+  RetryAfterError,
+  receiver,
+} from 'payment-webhooks';
 import { fixtures } from '../src/fixtures/fixture.js';
 import { captureLog } from './setup/captured-log.js';
 import { delivery, KEY, SANDBOX_KEY, type SentDelivery } from './setup/delivery.js';
-import { ignored, startEndpoint } from './setup/endpoint.js';
+import { ignored, startEndpoint, startReceiver } from './setup/endpoint.js';
 import { raise } from './setup/raise.js';
 
 const never = () => new Promise<never>(() => {});
@@ -124,11 +130,11 @@ const rows: Row[] = [
   },
   {
     options: {
-      handlers: { '*': never, 'transaction.*': () => {}, 'transaction.paid': never },
+      handlers: { '*': never, 'transaction.*': () => {}, 'transaction.paid': () => never() },
       ...{ timeout: 50, maxHandlerTime: 60, lease: 60 },
     },
     code: 'HANDLER_TIMEOUT',
-    hint: 'Not finished after 50 ms: never, never.',
+    hint: 'Not finished after 50 ms: never, transaction.paid.',
   },
   {
     sent: withHeader('x-service-signature', 'abc'),
@@ -164,6 +170,24 @@ const rows: Row[] = [
   },
 ];
 
+const UNKEPT =
+  'Only the service keeps this event, until it stops retrying. To keep such events, use the option deadLetters.';
+
+test.each<[string, ReceiverOptions, boolean]>([
+  ['a handler that fails, without dead letters', { handlers: { '*': throwing } }, true],
+  [
+    'a handler that fails, with dead letters',
+    { handlers: { '*': throwing }, deadLetters: memoryDeadLetters() },
+    false,
+  ],
+  ['a handler that asks for a retry', { handlers: { '*': () => raise(new RetryAfterError('1s')) } }, false],
+])('who keeps the event is said of %s', async (_, options, said) => {
+  const { post, log } = startReceiver(options);
+  await post();
+  const { hint = '' } = log.lines.at(-1) as { hint?: string };
+  expect(hint.endsWith(UNKEPT)).toBe(said);
+});
+
 test.each(rows)(
   'the log says of a refusal what to look at, and the answer does not: $code: $hint',
   async (row) => {
@@ -171,7 +195,8 @@ test.each(rows)(
     const endpoint = await startEndpoint(options, before ? { before: () => [before] } : {});
     const answer = await endpoint.post(sent);
     expect(JSON.stringify(answer)).not.toContain('explain');
-    const line = { code, hint: `${hint} Run \`npx payment-webhooks explain ${code}\`.` };
+    const end = code === 'HANDLER_FAILED' ? ` ${UNKEPT}` : '';
+    const line = { code, hint: `${hint} Run \`npx payment-webhooks explain ${code}\`.${end}` };
     expect(endpoint.log.lines).toContainEqual(expect.objectContaining(line));
     expect(endpoint.handled).toEqual([]);
   },

@@ -139,6 +139,11 @@ export class Handlers {
         `${call} was given a generator function, which does not run when it is called. Give async (event, context) => ….`,
       );
     }
+    if (ANSWERS_REQUEST.test(Function.prototype.toString.call(handler))) {
+      throw new ConfigurationError(
+        `${call} was given a function (req, res). Handlers receive (event, context); the receiver answers the request.`,
+      );
+    }
     const { name, serial } = checkOptions(call, options);
     if (serial && !this.#store)
       throw new ConfigurationError(`${call} has serial, which needs a store. Remove store: false.`);
@@ -151,6 +156,10 @@ export class Handlers {
     return { name: name ?? (handler.name || pattern), completionKey, onceKey: completionKey, run, serial };
   }
 }
+
+/** The parameters of a request handler. Such a function may resolve without having read the event, which would be lost. */
+const ANSWERS_REQUEST =
+  /^(?:async\s+)?(?:function\s*)?[\w$]*\s*\(\s*_?req(?:uest)?\s*,\s*_?res(?:ponse)?\s*[,)]/;
 
 /** A call of such a function only returns an iterator, so its event would be answered 200 and never be handled. */
 function isGenerator(handler: object): boolean {
@@ -181,7 +190,12 @@ function checkOptions(call: string, options: HandlerOptions = {}): HandlerOption
 
 /** Adds it to all of the lists, or to none. */
 function add(registration: Registration, lists: readonly Registration[][]): void {
-  const { onceKey } = registration;
+  const { name, onceKey, run } = registration;
+  if (lists.flat().some((other) => other.run === run)) {
+    throw new ConfigurationError(
+      `One function is registered twice for the same event ("${name}"), so each delivery would run it twice. Register it once.`,
+    );
+  }
   if (onceKey !== undefined && lists.flat().some((other) => other.onceKey === onceKey)) {
     throw new ConfigurationError(
       `Two handlers of one event are named "${onceKey.split(' ').at(-1)}": on a retry the receiver could not tell which of them had succeeded. Give each its own name.`,

@@ -156,6 +156,9 @@ function hintOf({ code, hint }: Rejection): string {
   return hint ? `${hint} ${more}` : more;
 }
 
+const UNKEPT =
+  'Only the service keeps this event, until it stops retrying. To keep such events, use the option deadLetters.';
+
 /** What a schema or a key function threw. Errors of handlers and stores have their own lines. */
 function undescribed({ code, cause }: Rejection): unknown {
   return code === 'STORE_UNAVAILABLE' || HandlerError.is(cause) ? undefined : cause;
@@ -191,7 +194,9 @@ function lineOf(delivery: Delivery, result: Result, status?: number): Record<str
   line.bytes = delivery.rawBody.length;
   line.ms = Math.round((performance.now() - delivery.startedAt) * 10) / 10;
   const hint = result instanceof Rejection ? hintOf(result) : result === 'ignored' && whyIgnored(delivery);
-  if (hint) line.hint = hint;
+  // Not for a job, which its broker keeps.
+  const lost = hint && line.code === 'HANDLER_FAILED' && status !== undefined && !delivery.letter;
+  if (hint) line.hint = lost ? `${hint} ${UNKEPT}` : hint;
   const cause = result instanceof Rejection ? undescribed(result) : undefined;
   if (cause !== undefined) line.error = describeError(cause);
   const issues = delivery.issuesFor(result);

@@ -302,6 +302,12 @@ describe('while an app is developed or tested', () => {
     expect(line).not.toHaveProperty('hint');
   });
 
+  test('thrown text is logged as what it says', async () => {
+    const text = 'no such order';
+    expect(await errorLine('development', text)).toEqual({ type: 'string', message: text });
+    expect(await errorLine('production', text)).toEqual({ type: 'string' });
+  });
+
   test('they are cut to what a log line can hold', async () => {
     const endless = new Error('x'.repeat(1_000_000));
     const { message, stack } = (await errorLine({ env: 'test' }, endless)) as Error;

@@ -75,11 +75,65 @@ describe('a pattern', () => {
     expect(order).toEqual(['option *', 'option', 'resource', 'name']);
   });
 
-  test('a handler that two patterns bring runs once for each', async () => {
-    const handler = jest.fn();
-    const hooks = make().on('*', handler).on('transaction.paid', handler);
+  test('two patterns that match an event bring it to the handler of each', async () => {
+    const [one, other] = [jest.fn(), jest.fn()];
+    const hooks = make().on('*', one).on('transaction.paid', other);
     await post(hooks, fixtures.transactionPaid());
-    expect(handler).toHaveBeenCalledTimes(2);
+    expect([one.mock.calls.length, other.mock.calls.length]).toEqual([1, 1]);
+  });
+
+  test.each<[string, (hooks: ReturnType<typeof make>, handler: () => void) => unknown]>([
+    [
+      'one pattern',
+      (hooks, handler) => hooks.on('transaction.paid', handler).on('transaction.paid', handler),
+    ],
+    ['two patterns', (hooks, handler) => hooks.on('*', handler).on('transaction.*', handler)],
+    [
+      'two names',
+      (hooks, handler) =>
+        hooks.on('transaction.paid', handler, { name: 'a' }).on('transaction.paid', handler, { name: 'b' }),
+    ],
+    ['onUnknown()', (hooks, handler) => hooks.onUnknown(handler).onUnknown(handler)],
+    ['onInvalid()', (hooks, handler) => hooks.onInvalid(handler).onInvalid(handler)],
+  ])('one function is refused the second time for the same event: %s', (_, registerTwice) => {
+    const handler = () => {};
+    expect(() => registerTwice(make(), handler)).toThrow(
+      'One function is registered twice for the same event',
+    );
+  });
+
+  test('one function may handle several events, and be what declared and other events share', async () => {
+    const handler = jest.fn();
+    const hooks = make().on('transaction.paid', handler).onUnknown(handler).onInvalid(handler);
+    await post(hooks, fixtures.transactionPaid());
+    expect(handler).toHaveBeenCalledTimes(1);
+  });
+
+  test.each([
+    '(req, res) => res.send()',
+    'async (req, res) => { res.sendStatus(200); }',
+    'function (request, response) {}',
+    'async function hook(_req, res, next) {}',
+    '({ on(req, res) {} }).on',
+  ])('a function of a request is refused: %s', (text) => {
+    const handler = new Function(`return (${text});`)();
+    expect(register((hooks) => hooks.on('transaction.paid', handler))).toThrow(
+      'on("transaction.paid") was given a function (req, res). Handlers receive (event, context); the receiver answers the request.',
+    );
+    expect(register((hooks) => hooks.onUnknown(handler))).toThrow(
+      'onUnknown() was given a function (req, res)',
+    );
+  });
+
+  test.each([
+    '(event, context) => {}',
+    '(request) => {}',
+    '(resource, reqId) => {}',
+    '({ id }, { log }) => {}',
+    'function () { (req, res) => {}; }',
+  ])('any other is not: %s', (text) => {
+    const handler = new Function(`return (${text});`)();
+    expect(register((hooks) => hooks.on('transaction.paid', handler))).not.toThrow();
   });
 
   test.each([

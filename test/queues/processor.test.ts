@@ -26,7 +26,10 @@ describe.each(Object.entries(QUEUES))('a job of %s', (_, { program, start, job }
     await trial.add(event, context);
     const seen: [unknown, HandlerContext][] = [];
     const handle = async (...given: [unknown, HandlerContext]) => void seen.push(given);
-    await trial.work({ 'transaction.paid': handle, '*': handle }, { logger: log.logger });
+    await trial.work(
+      { 'transaction.paid': handle, '*': (...given) => handle(...given) },
+      { logger: log.logger },
+    );
     const done = { ...job(event.id), state: 'completed', outcome: 'processed' };
     expect(await jobOver(trial)).toMatchObject(done);
     expect(seen.map(([given]) => given)).toEqual([event, event]);
