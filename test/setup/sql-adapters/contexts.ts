@@ -1,9 +1,9 @@
-// What the compiler knows of `context.transaction` with each client. Compiled, never run.
+// What the compiler knows of `once` with each client. Compiled, never run.
 import type { Knex } from 'knex';
 import type { Transaction as KyselyTransaction } from 'kysely';
 import type { PoolConnection } from 'mysql2/promise';
 import { receiver } from 'payment-webhooks';
-import { sqlDeadLetters, sqlStore } from 'payment-webhooks/stores/sql';
+import { type Once, sqlDeadLetters, sqlStore } from 'payment-webhooks/stores/sql';
 import type { PoolClient } from 'pg';
 import type { EntityManager } from 'typeorm';
 import * as drizzle from './drizzle.js';
@@ -21,28 +21,22 @@ declare function is<Expected>(): <Given>(
 ) => void;
 
 const name = 'transaction.paid';
-receiver({ store: sqlStore(drizzle.database) }).on(name, (_, { transaction }) =>
-  is<drizzle.Transaction>()(transaction),
+receiver({ store: sqlStore(drizzle.database) }).on(name, (_, { once }) =>
+  is<Once<drizzle.Transaction>>()(once),
 );
-receiver({ store: sqlStore(knex.database) }).on(name, (_, { transaction }) =>
-  is<Knex.Transaction>()(transaction),
+receiver({ store: sqlStore(knex.database) }).on(name, (_, { once }) => is<Once<Knex.Transaction>>()(once));
+receiver({ store: sqlStore(knexMysql.database) }).on(name, (_, { once }) =>
+  is<Once<Knex.Transaction>>()(once),
 );
-receiver({ store: sqlStore(knexMysql.database) }).on(name, (_, { transaction }) =>
-  is<Knex.Transaction>()(transaction),
+receiver({ store: sqlStore(kysely.database) }).on(name, (_, { once }) =>
+  is<Once<KyselyTransaction<kysely.Tables>>>()(once),
 );
-receiver({ store: sqlStore(kysely.database) }).on(name, (_, { transaction }) =>
-  is<KyselyTransaction<kysely.Tables>>()(transaction),
+receiver({ store: sqlStore(mysql2.database) }).on(name, (_, { once }) => is<Once<PoolConnection>>()(once));
+receiver({ store: sqlStore(pg.database) }).on(name, (_, { once }) => is<Once<PoolClient>>()(once));
+receiver({ store: sqlStore(prisma.database) }).on(name, (_, { once }) =>
+  is<Once<Prisma.TransactionClient>>()(once),
 );
-receiver({ store: sqlStore(mysql2.database) }).on(name, (_, { transaction }) =>
-  is<PoolConnection>()(transaction),
-);
-receiver({ store: sqlStore(pg.database) }).on(name, (_, { transaction }) => is<PoolClient>()(transaction));
-receiver({ store: sqlStore(prisma.database) }).on(name, (_, { transaction }) =>
-  is<Prisma.TransactionClient>()(transaction),
-);
-receiver({ store: sqlStore(typeorm.database) }).on(name, (_, { transaction }) =>
-  is<EntityManager>()(transaction),
-);
+receiver({ store: sqlStore(typeorm.database) }).on(name, (_, { once }) => is<Once<EntityManager>>()(once));
 
 // The same object is that of the letters.
 sqlDeadLetters(drizzle.database);
@@ -62,8 +56,10 @@ const inferred = receiver({
     transaction: (work) => prisma.prisma.$transaction(work),
   }),
 });
-inferred.on(name, (_, { transaction }) => is<Prisma.TransactionClient>()(transaction));
+inferred.on(name, (_, { once }) => is<Once<Prisma.TransactionClient>>()(once));
 
-const { transaction: _, ...leased } = prisma.database;
-// @ts-expect-error in lease mode there is no transaction
-receiver({ store: sqlStore(leased) }).on(name, (_event, { transaction }) => transaction);
+// Without the option, handlers begin transactions themselves.
+const { transaction: _, ...begun } = prisma.database;
+receiver({ store: sqlStore(begun) }).on(name, (_event, { once }) =>
+  prisma.prisma.$transaction((tx) => once(tx, () => tx.ledger.count())),
+);

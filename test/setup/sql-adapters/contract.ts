@@ -1,21 +1,20 @@
-// Runs the contract suites of stores and of dead letters against sqlStore() in lease mode and sqlDeadLetters(), over the
-// client that CLIENT names.
+// Runs the contract suites of stores and of dead letters against sqlStore() and sqlDeadLetters(), over the client that CLIENT
+// names.
 import { randomBytes } from 'node:crypto';
 import { type SqlDatabase, sqlDeadLetters, sqlStore } from 'payment-webhooks/stores/sql';
 import { deadLetterContract, storeContract } from 'payment-webhooks/testing';
 
 const { database, connect, close } = await import(`./ledger-${process.env.CLIENT}.ts`);
-const { dialect, client, query }: SqlDatabase<object> = database;
-const leased = { dialect, client, query };
+const given: SqlDatabase<object> = database;
 
 await connect();
-await sqlStore(leased).migrate();
-const claims = storeContract({ create: ({ retention }) => sqlStore({ ...leased, retention }) });
+await sqlStore(given).migrate();
+const claims = storeContract({ create: ({ retention }) => sqlStore({ ...given, retention }) });
 const letters = deadLetterContract({
   // A case may expect to find its own letters alone.
   create: async ({ retention }) => {
     const table = `letter_${randomBytes(6).toString('hex')}`;
-    const store = sqlDeadLetters({ dialect, client, query, table, retention });
+    const store = sqlDeadLetters({ ...given, table, retention });
     await store.migrate();
     return store;
   },
