@@ -304,8 +304,8 @@ describe('while an app is developed or tested', () => {
 
   test('thrown text is logged as what it says', async () => {
     const text = 'no such order';
-    expect(await errorLine('development', text)).toEqual({ type: 'string', message: text });
-    expect(await errorLine('production', text)).toEqual({ type: 'string' });
+    expect(await errorLine({ env: 'development' }, text)).toEqual({ type: 'string', message: text });
+    expect(await errorLine({ env: 'production' }, text)).toEqual({ type: 'string' });
   });
 
   test('they are cut to what a log line can hold', async () => {
