@@ -109,7 +109,7 @@ import { app } from '../src/app.js';
 
 test(${JSON.stringify(`receives ${name}`)}, async () => {
   const body = ${JSON.stringify(request.body)};
-  const privateKey = process.env.SERVICE_PRIVATE_KEY;
+  const privateKey = process.env.SERVICE_PRIVATE_KEY ?? '';
   const answer = await deliver(app, body, { privateKey, path: ${JSON.stringify(pathname + search)} });
   expect(answer.status).toBe(${status});
 });

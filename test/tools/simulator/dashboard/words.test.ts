@@ -1,4 +1,6 @@
 // The texts of the page: the URL, faults, and a delivery as a Jest test.
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import express from 'express';
 import { deliver } from 'payment-webhooks/testing';
@@ -11,6 +13,7 @@ import {
   jestTest,
   signatureEffect,
 } from '../../../../src/tools/simulator-page/texts.js';
+import { node, ROOT } from '../../../setup/shell.js';
 
 const OPEN = { delivery: 'd-1', attempt: 2, tab: 'signature' };
 
@@ -81,3 +84,19 @@ test('a delivery as a Jest test runs against an app, with the same bytes', async
   await runs[0]?.();
   expect(seen).toEqual(['/in/hooks?a=b', body]);
 });
+
+test('a delivery as a Jest test compiles in the strict TypeScript of an app', async () => {
+  const folder = join(ROOT, '.scratch/copied-test');
+  rmSync(folder, { recursive: true, force: true });
+  for (const part of ['src', 'test']) mkdirSync(join(folder, part), { recursive: true });
+  const write = (file: string, text: string) => writeFileSync(join(folder, file), text);
+  write('src/app.ts', "import express from 'express';\n\nexport const app = express();\n");
+  const request = { url: 'http://127.0.0.1:3000/hooks', body: '{}' };
+  for (const status of [200, 500]) {
+    const attempt = { request, response: { status } } as Attempt;
+    write(`test/${status}.test.ts`, jestTest({ event_name: 'transaction.paid' } as Delivery, attempt));
+  }
+  write('tsconfig.json', JSON.stringify({ extends: '../../tsconfig.json', include: ['.'], exclude: [] }));
+  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+  expect(await node([tsc, '-p', folder])).toEqual({ code: 0, stdout: '', stderr: '' });
+}, 90_000);
