@@ -91,7 +91,8 @@ const PLACES: Readonly<Record<string, Place>> = {
     program: 'mariadbd',
     open(build, at) {
       if (!mariadb || !('sqlStore' in build)) throw new Error('There is no MariaDB, or no store for it.');
-      const database = overMysql2(mariadb.pool());
+      // With `transaction` the old version holds one open around a delivery.
+      const { transaction: _, ...database } = overMysql2(mariadb.pool());
       const letters = { ...database, table: `${at}_letter`, encryptionKeys };
       return {
         store: build.sqlStore({ ...database, table: `${at}_event` }),

@@ -127,6 +127,10 @@ describe('authorize', () => {
   });
 });
 
+/** Without a trailing slash the page is one script, allowed by its hash, which adds it. */
+const CSP =
+  /^default-src 'none'; script-src (?:'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:|'sha256-[\w+/]{43}='); base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/;
+
 test.each(REQUESTS)('%s %j has every security header, also when it is refused', async (path, ask) => {
   // What a permissive middleware in front sets is taken away.
   const permissive: express.RequestHandler = (_req, res, next) => {
@@ -144,8 +148,7 @@ test.each(REQUESTS)('%s %j has every security header, also when it is refused', 
     const { headers } = await send(path, { ...ask, headers: { authorization } });
     expect(headers).toMatchObject({
       'cache-control': expect.stringMatching(/^no-store(?:, no-transform)?$/),
-      'content-security-policy':
-        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+      'content-security-policy': expect.stringMatching(CSP),
       'cross-origin-opener-policy': 'same-origin',
       'cross-origin-resource-policy': 'same-origin',
       'referrer-policy': 'no-referrer',
@@ -229,7 +232,7 @@ describe('a request from', () => {
     const { ask } = await pageWorld();
     const link = { ...NAVIGATION, 'sec-fetch-site': 'cross-site' };
     expect((await ask('/ops/', { headers: link })).status).toBe(200);
-    expect((await ask('/ops', { headers: link })).status).toBe(302);
+    expect((await ask('/ops', { headers: link })).status).toBe(200);
     for (const dest of ['iframe', 'frame', 'embed', 'object', 'image', 'script', ''])
       expect((await ask('/ops/', { headers: { ...link, 'sec-fetch-dest': dest } })).status).toBe(403);
     expect((await ask('/ops/letters', { headers: link })).status).toBe(403);

@@ -117,7 +117,7 @@ describe.each(EXPRESSES)('under %s', (_, make) => {
       const hash = createHash('sha256').update(script).digest('base64');
       expect([status, headers['content-security-policy']]).toEqual([
         200,
-        `default-src 'none'; script-src 'sha256-${hash}'; frame-ancestors 'none'`,
+        `default-src 'none'; script-src 'sha256-${hash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
       ]);
       // To another path of this origin, whatever the path looks like.
       for (const href of ['https://ops.example/dead?q=1#top', 'https://ops.example//evil.example']) {

@@ -18,12 +18,12 @@ export const DOORS: Readonly<Record<string, Door>> = {
       StoreError WebhookError cachedKeys constructEvent isKnown keepRawBody memoryDeadLetters memoryStore
       receiver transactionPaidPayload verifySignature`),
     types: namesIn(`
-      Answer BodyCode CachedKeysOptions Card Claim ClaimRequest ClaimResult ConstructEventOptions Customer
+      Answer BodyCode CachedKeysOptions Card Claim Completion ForgetResult ForgottenEvent HandlerClaim HandlerEnd Once WithOnce ClaimRequest ClaimResult ConstructEventOptions Customer
       DeadLetter DeadLetterChange DeadLetterContent DeadLetterCount DeadLetterFilter DeadLetterGroup
       DeadLetterPage DeadLetterPageRequest DeadLetterQuery DeadLetterReason DeadLetterStore DeadLetters
       DeliveryRecord Discarded DriftPolicy ErrorCode EventName EventOf EventSchemas ExhaustedLetter
       FetchContext Handler HandlerCode HandlerContext HandlerOptions HandlerReport HandlersByPattern
-      HeadersLike IdempotencyStore InvalidHandler Issue JoinableLetters Json KeyFunction LoadKeys Lock
+      HeadersLike IdempotencyStore InvalidHandler Issue Json KeyFunction LoadKeys Lock
       LogMethod Logger Matching MemoryDeadLettersOptions MemoryStoreOptions NewDeadLetter Observer Outcome
       OutdatedKeys Pattern Payloads PaymentMethod PrivateKey ProcessedEvent Receiver ReceiverOptions
       RedriveOptions RedriveReason ReplayCounts ReplayEnd ReplayFilter ReplayOptions ReplayProgress
@@ -33,26 +33,26 @@ export const DOORS: Readonly<Record<string, Door>> = {
   './stores/postgres': {
     values: namesIn(`postgresDeadLetters postgresStore`),
     types: namesIn(`
-      Claim ClaimRequest ClaimResult DeadLetter DeadLetterChange DeadLetterContent DeadLetterGroup
+      Claim Completion ForgetResult HandlerClaim HandlerEnd Once WithOnce ClaimRequest ClaimResult DeadLetter DeadLetterChange DeadLetterContent DeadLetterGroup
       DeadLetterPage DeadLetterPageRequest DeadLetterQuery DeadLetterReason DeadLetterStore Discarded
-      IdempotencyStore JoinableLetters Lock NewDeadLetter PostgresClient PostgresDeadLetters
+      IdempotencyStore Lock NewDeadLetter PostgresClient PostgresDeadLetters
       PostgresDeadLettersOptions PostgresPool PostgresQuery PostgresReply PostgresStore PostgresStoreOptions
       ProcessedEvent`),
   },
   './stores/redis': {
     values: namesIn(`redisDeadLetters redisStore`),
     types: namesIn(`
-      Claim ClaimRequest ClaimResult DeadLetter DeadLetterChange DeadLetterContent DeadLetterGroup
+      Claim Completion ForgetResult HandlerClaim HandlerEnd Once WithOnce ClaimRequest ClaimResult DeadLetter DeadLetterChange DeadLetterContent DeadLetterGroup
       DeadLetterPage DeadLetterPageRequest DeadLetterQuery DeadLetterReason DeadLetterStore Discarded
-      IdempotencyStore JoinableLetters Lock NewDeadLetter ProcessedEvent RedisDeadLetters
+      IdempotencyStore Lock NewDeadLetter ProcessedEvent RedisDeadLetters
       RedisDeadLettersOptions RedisStoreOptions SendCommand`),
   },
   './stores/sql': {
     values: namesIn(`sqlDeadLetters sqlStore`),
     types: namesIn(`
-      Claim ClaimRequest ClaimResult DeadLetter DeadLetterChange DeadLetterContent DeadLetterGroup
+      Claim Completion ForgetResult HandlerClaim HandlerEnd Once WithOnce ClaimRequest ClaimResult DeadLetter DeadLetterChange DeadLetterContent DeadLetterGroup
       DeadLetterPage DeadLetterPageRequest DeadLetterQuery DeadLetterReason DeadLetterStore Discarded
-      IdempotencyStore JoinableLetters Lock NewDeadLetter ProcessedEvent RunTransaction SqlDatabase
+      IdempotencyStore Lock NewDeadLetter ProcessedEvent RunTransaction SqlDatabase
       SqlDeadLetters SqlDeadLettersOptions SqlDialect SqlStore SqlStoreOptions SqlValue TransactionOf`),
   },
   './queues': {
@@ -68,7 +68,7 @@ export const DOORS: Readonly<Record<string, Door>> = {
   './queues/pg-boss': {
     values: namesIn(`enqueue jobIdOf processor`),
     types: namesIn(`
-      Boss BossJobState CancellingBoss Enqueue EnqueueOptions EventProcessor ExecuteSql JobOptionsOf
+      Boss BossJobState CancellingBoss Enqueue EnqueueOptions EventProcessor JobOptionsOf
       ProcessedJob ProcessorOptions QueuedDelivery`),
   },
   './ops': {

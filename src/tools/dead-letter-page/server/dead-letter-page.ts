@@ -72,7 +72,7 @@ async function serve(
 function sendSlashPage(request: IncomingMessage, response: ServerResponse): boolean {
   const [path = ''] = originalUrl(request).split('?');
   if (pathOf(request) !== '/' || path.endsWith('/') || request.method !== 'GET') return false;
-  const policy = `default-src 'none'; script-src 'sha256-${ADD_SLASH_HASH}'; frame-ancestors 'none'`;
+  const policy = `default-src 'none'; script-src 'sha256-${ADD_SLASH_HASH}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
   const headers = { 'Content-Security-Policy': policy };
   sendText(request, response, { status: 200, type: 'text/html; charset=utf-8', headers, body: SLASH_PAGE });
   return true;
