@@ -85,10 +85,10 @@ export const DOORS: Readonly<Record<string, Door>> = {
   },
   './testing': {
     values: namesIn(`
-      badDeliveries deadLetterContract deliver fixtures sign signed signedDelivery storeContract`),
+      badDeliveries deadLetterContract deliver fakeOnce fixtures sign signed signedDelivery storeContract`),
     types: namesIn(`
       BadDelivery Card Customer DeadLetterContractCase DeadLetterContractOptions DeepPartial DeliverOptions
-      DeliverableApp DeliveryAnswer EventFixture Json PaymentMethod PrivateKey SignedDelivery SigningOptions
+      DeliverableApp DeliveryAnswer EventFixture Json OnceContract PaymentMethod PrivateKey SignedDelivery SigningOptions
       StoreContractCase StoreContractOptions SuperagentRequest Transaction TransactionPaid
       TransactionPaidPayload`),
   },

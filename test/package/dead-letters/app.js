@@ -10,10 +10,9 @@ import { z } from 'zod';
 const { PRIVATE_KEY, LETTER_KEY, LEDGER_URL, FIXED } = process.env;
 const isFixed = FIXED === 'true';
 
-// Twenty deliveries at once hold a connection each, and may need a second one to keep a letter.
 const pool = new pg.Pool({ connectionString: LEDGER_URL, max: 45, connectionTimeoutMillis: 20_000 });
 
-const store = postgresStore({ pool, transactional: true });
+const store = postgresStore({ pool });
 const deadLetters = postgresDeadLetters({ pool, encryptionKeys: [LETTER_KEY] });
 await store.migrate();
 await deadLetters.migrate();
@@ -36,9 +35,11 @@ const hooks = receiver({
   timeout: 60_000,
   logger: false,
 });
-hooks.on('*', async ({ id, event_name }, { transaction }) => {
-  await transaction.query('INSERT INTO ledger (event_id, event_name) VALUES ($1, $2)', [id, event_name]);
-});
+const book = async ({ id, event_name }, { once }) => {
+  const insert = 'INSERT INTO ledger (event_id, event_name) VALUES ($1, $2)';
+  await once((tx) => tx.query(insert, [id, event_name]));
+};
+hooks.on('*', book, { name: 'book' });
 
 const app = express();
 app.post('/hooks', hooks);
