@@ -50,7 +50,7 @@ describe.each(RESOLUTIONS)('with moduleResolution %s', (name, compilers, options
       const args = [tsc, ...`${shape} ${STRICT} ${options}`.split(' '), ...files];
       expect(await project.node(args)).toEqual({ code: 0, stdout: '', stderr: '' });
     },
-    120_000,
+    240_000,
   );
 });
 
@@ -71,7 +71,7 @@ test.each(Object.keys(COMPILERS))(
     ];
     expect(await project.node(args)).toEqual({ code: 0, stdout: '', stderr: '' });
   },
-  120_000,
+  240_000,
 );
 
 describe('the declarations of a library that exports what the doors give', () => {
@@ -90,7 +90,7 @@ describe('the declarations of a library that exports what the doors give', () =>
         for (const file of ['named.mts', 'members.mts'])
           expect(await declare(compiler, options, file)).toEqual({ code: 0, stdout: '', stderr: '' });
       },
-      120_000,
+      240_000,
     );
   }
 
@@ -100,7 +100,7 @@ describe('the declarations of a library that exports what the doors give', () =>
     async (file) => {
       expect(await declare('7', NODE, file)).toEqual({ code: 0, stdout: '', stderr: '' });
     },
-    120_000,
+    240_000,
   );
 
   test('are of every function there is', () => {
