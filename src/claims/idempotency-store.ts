@@ -107,8 +107,9 @@ export interface HandlerClaim<Extra extends object = {}> {
    * Called when the handler has settled.
    *
    * @param onLateCall called if the handler still uses its context for a write
+   * @param threw whether the handler failed: then `complete()` need not find its writes
    */
-  end(onLateCall: () => void): HandlerEnd;
+  end(onLateCall: () => void, threw?: boolean): HandlerEnd;
 }
 
 export interface HandlerEnd {

@@ -214,7 +214,7 @@ export class HandlerCall implements HandlerReport {
     try {
       await this.#callWith(claim.context);
     } catch (error) {
-      claim.end(onLateCall);
+      claim.end(onLateCall, true);
       throw error;
     }
     const { failure, wrote, skipped } = claim.end(onLateCall);

@@ -96,6 +96,7 @@ function inMap(rows: Map<string, FoundRow>): OnceDialect {
     readOpening: () => {
       throw new ConfigurationError('fakeOnce() sends no statement.');
     },
+    forgetRow: async () => {},
     undo: new Statement(''),
   };
 }

@@ -30,7 +30,7 @@ const RESERVED = new Set(
 );
 
 withMariadb('once, on MariaDB', () => {
-  const mariadb = ownMariadb();
+  const mariadb = ownMariadb(['--max-connections=500']);
   describe.each(['query', 'execute'] as const)('through %s of mysql2', (verb) => {
     const world = ownWorld(() => mariadbWorld(mariadb, verb));
     writesOnce(world);

@@ -155,6 +155,33 @@ needing('postgres').describe('once, on Postgres', () => {
       );
     });
 
+    if (by === 'postgresStore') {
+      test('lets no part of failed work write, however late it comes', async () => {
+        const [opened, key] = [world.open(), newKey()];
+        const first = await attempt(opened, key);
+        let late: Promise<unknown> = Promise.resolve();
+        const failing = first.once((tx) => {
+          late = until(() => opened.idle()).then(() => paying(key)(tx));
+          late.catch(() => {});
+          throw new Error('the other part');
+        });
+        await expect(failing).rejects.toThrow('the other part');
+        await expect(late).rejects.toThrow();
+        expect([await world.paid(key), opened.idle()]).toEqual([0, true]);
+      });
+
+      test('refuses the pool also after a BEGIN', async () => {
+        const [opened, key] = [world.open({ max: 1 }), newKey()];
+        const first = await attempt(opened, key);
+        await opened.run('BEGIN');
+        await expect(first.once(opened.client, () => paying(key)(opened.client))).rejects.toThrow(
+          'given the pool',
+        );
+        await opened.run('COMMIT');
+        expect([await world.paid(key), await rowOf(key)]).toEqual([0, 0]);
+      });
+    }
+
     test('rejects if the pool has no connection, and the handler has failed', async () => {
       const [opened, key] = [world.open({ max: 1 }), newKey()];
       const first = await attempt(opened, key);

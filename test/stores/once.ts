@@ -138,6 +138,45 @@ export function writesOnce(world: World): void {
       expect(await world.paid(key)).toBe(1);
     });
 
+    test('runs work again that has ended the transaction itself, and then failed', async () => {
+      const [opened, key] = [world.open(), newKey()];
+      const next = await crashed(opened, key, async (first) => {
+        const ending = write(opened, first, async (tx) => {
+          await world.sending(tx)('COMMIT');
+          throw new Error('after its own commit');
+        });
+        await expect(ending).rejects.toThrow('after its own commit');
+      });
+      expect(await rowOf(key)).toBe(0);
+      await write(opened, next, paying(key));
+      expect([await world.paid(key), await rowOf(key)]).toEqual([1, 1]);
+    });
+
+    test('refuses an array of promises, which nobody awaits', async () => {
+      const [opened, key] = [world.open(), newKey()];
+      const first = await attempt(opened, key);
+      // As the queries of many ORMs, which run when they are awaited.
+      // biome-ignore lint/suspicious/noThenProperty: a query of an ORM is one
+      const lazy = { then: () => {} };
+      await expect(write(opened, first, () => [lazy])).rejects.toThrow('returned an array of promises');
+      expect(first.end().failure).toMatchObject({ code: 'CONFIGURATION_INVALID' });
+      expect(await rowOf(key)).toBe(0);
+    });
+
+    test('does not look for the writes of a handler that threw', async () => {
+      const [opened, key] = [world.open(), newKey()];
+      const { claim } = await attempt(opened, key);
+      const handler = claim.forHandler?.('pay');
+      if (!handler) throw new Error('no once');
+      const undone = opened.begin(async (tx) => {
+        await handler.context.once(tx, () => paying(key)(tx));
+        throw new Error('refused');
+      });
+      await expect(undone).rejects.toThrow('refused');
+      handler.end(() => {}, true);
+      expect(await claim.complete()).toBe(true);
+    });
+
     test('keeps the writes of two handlers apart', async () => {
       const [opened, key] = [world.open(), newKey()];
       const first = await attempt(opened, key);

@@ -168,6 +168,10 @@ export class MysqlDialect implements Dialect {
     return { token: unhex(rows[0].token), fingerprint: unhex(rows[0].fingerprint) };
   }
 
+  async forgetRow(run: RunSql, row: OnceRow): Promise<void> {
+    await run(this.#sql.forget, idOfRow(row));
+  }
+
   opening(): string {
     return '';
   }
@@ -313,7 +317,8 @@ ON DUPLICATE KEY UPDATE
     readRow: statement(`${LOCK_LATEST}
 SELECT HEX(\`key\`) AS storedkey, HEX(token) AS token, HEX(fingerprint) AS fingerprint
 FROM ${table} WHERE \`key\` = UNHEX($1) FOR UPDATE`),
-    written: statement(`SELECT 'yes' AS written FROM ${table} ${owned}`),
+    // Skips a row that is not committed, which a session with READ UNCOMMITTED would see.
+    written: statement(`SELECT 'yes' AS written FROM ${table} ${owned} FOR UPDATE SKIP LOCKED`),
     forgetEvent: statement(
       `DELETE FROM ${table} WHERE \`key\` = UNHEX($1) AND (lease_ends = ${NEVER} OR ${IS_FREE})`,
     ),

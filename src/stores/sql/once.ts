@@ -33,6 +33,8 @@ export interface OnceDialect {
   readOpening(row: OnceRow, reply: Reply): FoundRow;
   /** Makes sure that neither the row nor the writes so far can be committed. */
   readonly undo: Statement;
+  /** Deletes the row of a call, on the connection of its transaction: for work that has ended the transaction itself. */
+  forgetRow(run: RunSql, row: OnceRow): Promise<void>;
 }
 
 const OUTSIDE =
@@ -42,6 +44,8 @@ const TWICE =
   'once() was called again in one run of a handler, and would skip these writes. Put all writes of the handler into one ' +
   'call, or give each its own named handler.';
 const LATE = 'once() was called after its handler had ended. Await every transaction in the handler.';
+const LAZY =
+  'The work of once() returned an array of promises, which nobody awaits, so its queries may never run. Await them: Promise.all([…]).';
 const NOT_AWAITED = 'The handler ended before once() did. Await once().';
 const NO_TRANSACTION =
   'once(work) needs the option transaction of sqlStore(). Add it, or begin a transaction: once(tx, work).';
@@ -87,8 +91,10 @@ export class OnceCalls<Transaction> implements HandlerClaim<WithOnce<Transaction
     this.context = { once: once as Once<Transaction> };
   }
 
-  end(onLateCall: () => void): HandlerEnd {
+  end(onLateCall: () => void, threw = false): HandlerEnd {
     this.#onLateCall = onLateCall;
+    // What a handler wrote before it threw is not needed to complete its event, if it refuses it for good.
+    if (threw) this.row = undefined;
     const failure = this.#misuse ?? (this.#running ? new ConfigurationError(NOT_AWAITED) : this.#failure);
     return { failure, wrote: this.row !== undefined, skipped: this.skipped };
   }
@@ -114,10 +120,12 @@ export class OnceCalls<Transaction> implements HandlerClaim<WithOnce<Transaction
     this.#running = true;
     const checked = async (...given: readonly unknown[]) => {
       const value = await work(...given);
+      if (Array.isArray(value) && value.some(isThenable)) throw this.#refuse(LAZY);
       this.#beforeCommit?.();
       return value;
     };
     this.#earlier = this.row;
+    const { skipped } = this;
     try {
       const value = inside
         ? await this.#within(inside[0], () => checked())
@@ -129,6 +137,7 @@ export class OnceCalls<Transaction> implements HandlerClaim<WithOnce<Transaction
       this.#failure = error ?? new StoreError('The work of once() threw nothing.');
       // If it was committed all the same, the next call finds its row.
       this.row = this.#earlier;
+      this.skipped = skipped;
       throw error;
     } finally {
       this.#running = false;
@@ -144,7 +153,10 @@ export class OnceCalls<Transaction> implements HandlerClaim<WithOnce<Transaction
       this.#connections,
       async (tx, begun) => {
         value = begun
-          ? await this.#unlessFound(row, this.#dialect.readOpening(row, begun), () => work(tx))
+          ? await this.#unlessFound(row, this.#dialect.readOpening(row, begun), {
+              work: () => work(tx),
+              onFailure: () => this.#dialect.forgetRow(this.#connections.within(tx), row),
+            })
           : await this.#within(tx, () => work(tx));
       },
       this.#dialect.opening(row),
@@ -157,22 +169,27 @@ export class OnceCalls<Transaction> implements HandlerClaim<WithOnce<Transaction
     const row = this.#newRow();
     const found = await take(this.#dialect.writeRow(row), run);
     if (!found) throw this.#refuse(OUTSIDE);
-    return this.#unlessFound(row, found, async () => {
-      try {
-        return await work();
-      } catch (error) {
-        // A handler that catches the error could commit the row and half of the writes. If the connection is lost, it cannot.
-        await run(this.#dialect.undo, []).catch(() => {});
-        throw error;
-      }
-    });
+    const onFailure = async () => {
+      // A handler that catches the error could commit the row and half of the writes. If the connection is lost, it cannot.
+      await run(this.#dialect.undo, []).catch(() => {});
+      await this.#dialect.forgetRow(run, row);
+    };
+    return this.#unlessFound(row, found, { work, onFailure });
   }
 
-  async #unlessFound(row: OnceRow, found: FoundRow, work: () => unknown): Promise<unknown> {
+  async #unlessFound(row: OnceRow, found: FoundRow, { work, onFailure }: Work): Promise<unknown> {
     const isOwn = found.token === row.token;
     // Without a rollback in between, the row is that of an earlier call: its own writes would be missing.
     if (!isOwn && this.#earlier) throw this.#refuse(TWICE);
-    const value = isOwn ? await work() : undefined;
+    let value: unknown;
+    try {
+      if (isOwn) value = await work();
+    } catch (error) {
+      // Work that begins, commits or rolls back by itself has ended the transaction, and its row may be committed alone: a retry
+      // would skip what is missing. Inside a transaction this changes nothing that is kept.
+      await onFailure().catch(() => {});
+      throw error;
+    }
     if (!isOwn) this.skipped = found.fingerprint;
     this.row = { key: row.key, token: found.token };
     return value;
@@ -183,6 +200,12 @@ export class OnceCalls<Transaction> implements HandlerClaim<WithOnce<Transaction
     this.#misuse ??= error;
     return error;
   }
+}
+
+/** What to run in a transaction, and on its connection if that fails. */
+interface Work {
+  work(): unknown;
+  onFailure(): Promise<unknown>;
 }
 
 /** For clients that answer by a promise. */
@@ -200,4 +223,8 @@ async function take<Result>(steps: Steps<Result>, run: RunSql): Promise<Result> 
     step = steps.next(reply);
   }
   return step.value;
+}
+
+function isThenable(value: unknown): boolean {
+  return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
 }

@@ -66,10 +66,13 @@ export class PgConnections implements Connections {
 
   within(transaction: unknown): RunSql {
     const client = transaction as Queryable | null | undefined;
-    if (typeof client?.query === 'function')
+    // A pool sends each statement on any of its clients, also after a BEGIN.
+    if (typeof client?.query === 'function' && transaction !== this.#pool)
       return (statement, values) => this.#query(client, statement, values);
     throw new ConfigurationError(
-      `once() of postgresStore() was given ${show(transaction)}. Pass a client of pg, or use sqlStore() with your ORM.`,
+      transaction === this.#pool
+        ? 'once() was given the pool, which is no open transaction. Pass a client of it after BEGIN, or let once(work) begin one.'
+        : `once() of postgresStore() was given ${show(transaction)}. Pass a client of pg, or use sqlStore() with your ORM.`,
     );
   }
 
@@ -108,12 +111,9 @@ export class PgConnections implements Connections {
       await work(client, replies.map(replyOf).at(-1));
       await commit(client);
     } catch (error) {
-      // If it is not confirmed, the state of the client is unknown: the pool destroys it, and the server rolls back.
-      const unknown = await client.query({ text: 'ROLLBACK' }).then(
-        () => undefined,
-        (cause: Error) => cause,
-      );
-      client.release(unknown);
+      await client.query({ text: 'ROLLBACK' }).catch(() => {});
+      // The pool destroys the client: a part of the work that nobody waited for could still write, outside of any transaction.
+      client.release(true);
       throw error;
     }
     client.release();

@@ -116,6 +116,10 @@ export class PostgresDialect implements Dialect {
     return rows[0] && this.#found(row, rows[0]);
   }
 
+  async forgetRow(run: RunSql, { key, token }: OnceRow): Promise<void> {
+    await run(this.#sql.forget, [key, token]);
+  }
+
   opening({ key, token, fingerprint, keepMs }: OnceRow): string {
     return `SELECT ${LIMIT_IDLE};\n${this.#sql.openingRow([key, token, fingerprint, String(keepMs)].map(literal))}`;
   }
