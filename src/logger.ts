@@ -96,7 +96,7 @@ export class Throttle {
 }
 
 const MAX_MESSAGE = 1_000;
-const SYSTEM_OR_SQL = /^(?:E[A-Z0-9]{2,14}|[0-9][0-9A-Z]{4})$/;
+const SYSTEM_OR_SQL = /^(?:E[A-Z0-9]{2,14}|EAI_AGAIN|[0-9][0-9A-Z]{4})$/;
 
 /** The first word of an error reply of Redis; one from inside a script of Redis 6 has more text before it. */
 const REPLY = /^(?:ERR .{0,200}@user_script: ?\d+: )?-?([A-Z]{2,20})\b/;

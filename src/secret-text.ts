@@ -15,7 +15,8 @@ const PLACEHOLDERS: readonly (readonly [form: string, pattern: RegExp])[] = [
   ['{…}', /^\{[\w .:-]*\}$/],
   ['$NAME', /^\$(?:env:\w+|[A-Z_][A-Z0-9_]*|\w*(?:[Kk]ey|[Ss]ecret))$/],
   ['%NAME%', /^%[A-Za-z_]\w*%$/],
-  ['<…>', /^<[\w .:'/-]*>$/],
+  ['<…>', /^<[\w .:'/-]*>$|^<%.*%>$/s],
+  ['__…__', /^(?:__\w+__|@@\w+@@)$/],
   ['[…]', /^\[[\w .:'/-]*\]$/],
   ['***', /^\*+$|\*{4,}|[•●]{2,}/],
   ['…', /…|^\.{2,}$|\.{3,}$/],
@@ -30,11 +31,15 @@ const PLACEHOLDERS: readonly (readonly [form: string, pattern: RegExp])[] = [
   ['placeholder', /^(?:placeholder|todo|tbd|fixme|redacted)$/i],
 ];
 
-const MISSING = /^(?:undefined|null|none|nil|nan|true|false|\(null\)|<nil>|\[object \w+\])$/i;
+const MISSING =
+  /^(?:undefined|null|none|nil|nan|true|false|\(null\)|<nil>|\[object \w+\]|promise \{ ?<\w+> ?\})$/i;
 const VARIABLE = /^(?:process\.env\.)?[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:KEY|SECRET|TOKEN)$/;
 /** What a program was to replace by the secret that it names. */
 const REFERENCE =
-  /^(?:op|vault|secrets?|gcpsm|awssm|ssm):\/\/|^arn:aws[\w-]*:|^@Microsoft\.KeyVault\(|^projects\/[^/]+\/secrets\//;
+  /^(?:ref\+)?[a-z][\w+.-]*:\/\/|^(?:encrypted|vault|kms):|^ENC\[|^\$ANSIBLE_VAULT|^!(?:Ref|Sub|GetAtt)\b|^arn:aws[\w-]*:|^@Microsoft\.KeyVault\(|^projects\/[^/]+\/secrets\//;
+
+/** Where secrets are mounted. */
+const FILE = /^\/(?:run|var|etc|home|usr|tmp|mnt|opt)\/[\w./-]+$/;
 
 /**
  * What is wrong with the text, without quoting it; undefined if it may be a secret.
@@ -50,11 +55,13 @@ export function secretFault(text: string, prefix: RegExp, advice: string): strin
     return `has an invisible character (${codePoint(hidden)}) in it. Type it again, or paste it as plain text.`;
   if (text.includes('\ufffd'))
     return 'was read in the wrong encoding: it has U+FFFD in it. Read it as UTF-8.';
+  if (/^(["'`])\1$/.test(text)) return `is an empty value in quotes. ${advice}`;
   const bare = text.replace(/^["'`](.*)["'`]$/s, '$1').replace(prefix, '');
   if (MISSING.test(bare)) return 'is the text of a missing value. Check the variable that it is read from.';
   if (VARIABLE.test(bare)) return 'is the name of a variable. Pass the value of that variable.';
   if (REFERENCE.test(bare))
     return 'is a reference to a secret, which nothing has resolved. Pass the secret itself.';
+  if (FILE.test(bare)) return 'is the path of a file. Read the file, and pass the secret in it.';
   if (isJson(bare)) return 'is JSON. Parse it, and pass the secret in it.';
   const form = PLACEHOLDERS.find(([, pattern]) => pattern.test(bare))?.[0];
   return form && `is a placeholder of the form ${form}: anyone could guess it. ${advice}`;

@@ -10,7 +10,7 @@ const { exports: doors } = JSON.parse(readFileSync(join(ROOT, 'package.json'), '
 /** Most bytes of each door, minified, without the packages it imports. Raise one on purpose, or find what got in. */
 const MOST: Readonly<Record<string, number>> = {
   // A quarter of it keeps, lists and replays dead letters.
-  '.': 112_500,
+  '.': 114_000,
   './client': 27_000,
   './opentelemetry': 15_500,
   './queues': 62_000,
@@ -19,12 +19,12 @@ const MOST: Readonly<Record<string, number>> = {
   './ops': 41_500,
   './simulator': 76_000,
   // Half of each keeps and seals dead letters. The first has the engine of './stores/sql'.
-  './stores/postgres': 36_500,
+  './stores/postgres': 37_500,
   './stores/redis': 23_500,
   // Two databases, and both events and letters in each.
-  './stores/sql': 51_500,
+  './stores/sql': 52_500,
   // Half of it is the two contracts. fakeOnce() has the memory store.
-  './testing': 60_500,
+  './testing': 62_000,
 };
 
 let weighed: ReadonlyMap<string, DoorBytes>;
@@ -60,7 +60,7 @@ describe('a door', () => {
     const { loaded = Number.NaN, all = Number.NaN } = weighed.get('.') ?? {};
     // As much as before there was `hooks.fetch`, the names as signed, what letters name of their key, what to do about mistakes,
     // what handlers say, when letters retry themselves, and which texts are no keys.
-    expect(loaded).toBeLessThanOrEqual(76_209 + 25_500);
+    expect(loaded).toBeLessThanOrEqual(76_209 + 27_000);
     expect(all - loaded).toBeGreaterThan(5_000);
   });
 });

@@ -3,10 +3,11 @@ import { StoreError } from '../errors.js';
 import { redisCodeOf } from '../logger.js';
 
 /** The codes of Postgres, Prisma, MySQL and MariaDB, and the system. */
-const CODE = /^(?:[0-9][0-9A-Z]{4}|P[0-9]{4}|ER_[A-Z_]{3,50}|E[A-Z]{2,14})$/;
+const CODE = /^(?:[0-9][0-9A-Z]{4}|P[0-9]{4}|ER_[A-Z_]{3,50}|PROTOCOL_[A-Z_]{3,40}|E[A-Z]{2,14}|EAI_AGAIN)$/;
 /** A reply of Redis, in redis, ioredis and Upstash. A bundler may rename these classes. */
 const REPLY_CLASS = /^(?:ReplyError|ErrorReply|SimpleError|BlobError|UpstashError)$/;
-/** Clients and ORMs wrap the error of the driver. */
+/** Where clients and ORMs put the error of the driver. */
+const INSIDE = ['meta', 'cause', 'driverError', 'original', 'parent', 'driverAdapterError'] as const;
 const MAX_DEPTH = 4;
 
 const CURES: readonly (readonly [codes: string, cure: string])[] = [
@@ -30,7 +31,7 @@ const CURES: readonly (readonly [codes: string, cure: string])[] = [
   ],
   ['53300 ER_CON_COUNT_ERROR', 'The server has no connection left: use smaller pools, or raise its limit.'],
   ['ECONNREFUSED', 'Nothing listens there: start the server, or correct host and port.'],
-  ['ENOTFOUND', 'Its host name does not resolve: correct it.'],
+  ['ENOTFOUND EAI_AGAIN', 'Its host name does not resolve: correct it, or wait for the DNS server.'],
   ['WRONGTYPE', 'Something else uses its keys: give redisStore() another prefix.'],
   ['NOAUTH WRONGPASS', 'Redis refuses the user or password: correct those of the client.'],
   [
@@ -86,9 +87,12 @@ function isPolicy(error: unknown): boolean {
 /** The innermost code, and what has it: the outer ones come from the client, and say less. */
 function codeOf(error: unknown, depth: number): readonly [code: string, error: object] | undefined {
   if (typeof error !== 'object' || error === null || depth === 0) return undefined;
-  const { code, meta, cause, name } = error as Record<string, unknown>;
-  const inner = codeOf(meta, depth - 1) ?? codeOf(cause, depth - 1);
-  if (inner !== undefined) return inner;
+  const fields = error as Readonly<Record<string, unknown>>;
+  const { code, name } = fields;
+  for (const wrapped of INSIDE) {
+    const inner = codeOf(fields[wrapped], depth - 1);
+    if (inner !== undefined) return inner;
+  }
   const own = typeof code === 'string' ? CODE.exec(code)?.[0] : undefined;
   if (own !== undefined) return [own, error];
   const isReply = [name, error.constructor?.name].some((type) => REPLY_CLASS.test(String(type)));

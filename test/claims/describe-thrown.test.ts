@@ -13,6 +13,7 @@ const NO_TABLE = 'The table does not exist: call store.migrate().';
 const NO_DATABASE = 'The database does not exist: create it, or correct its name.';
 const NO_ROLE =
   'The role does not exist, or its password is wrong: correct the user and password of the connection.';
+const UNRESOLVED = 'Its host name does not resolve: correct it, or wait for the DNS server.';
 const NOT_GRANTED = 'The role may not use the table: grant it SELECT, INSERT, UPDATE and DELETE.';
 const FULL = 'The server has no connection left: use smaller pools, or raise its limit.';
 const REFUSED = 'Redis refuses the user or password: correct those of the client.';
@@ -31,7 +32,8 @@ test.each([
   ['53300', FULL],
   ['ER_CON_COUNT_ERROR', FULL],
   ['ECONNREFUSED', 'Nothing listens there: start the server, or correct host and port.'],
-  ['ENOTFOUND', 'Its host name does not resolve: correct it.'],
+  ['ENOTFOUND', UNRESOLVED],
+  ['EAI_AGAIN', UNRESOLVED],
 ])('a store that threw %s is described with what to do', (code, cure) => {
   expect(describeThrown(coded(code), 'store')).toEqual({ code, message: `It threw ${code}. ${cure}` });
 });
@@ -85,6 +87,7 @@ test.each<[string, unknown, string]>([
   ['the code of Prisma where its meta has none', coded('P2024', { meta: { code: 7 } }), 'P2024'],
   ['the code of an error whose meta has only text', coded('P2024', { meta: { message: 'secret' } }), 'P2024'],
   ['a short code of the system', coded('EIO'), 'EIO'],
+  ['a code of mysql2', coded('PROTOCOL_CONNECTION_LOST'), 'PROTOCOL_CONNECTION_LOST'],
   [
     'the code in a Redis reply, if `code` is not valid',
     coded('secret', { message: 'UNKILLABLE secret' }),
@@ -100,6 +103,10 @@ test.each<[string, unknown]>([
   ['an error that is its own cause', cyclic],
   ['the meta of Prisma', coded('P2010', { meta: { code: '42P01' } })],
   ['the cause of an error of Prisma', coded('P2010', { cause: coded('42P01') })],
+  ...['driverError', 'original', 'parent'].map((name): [string, unknown] => [
+    `the ${name} of an ORM`,
+    Object.assign(new Error(), { [name]: coded('42P01') }),
+  ]),
 ])('the innermost code counts: in %s', (_what, cause) => {
   expect(describeThrown(cause, 'store')).toEqual({ code: '42P01', message: `It threw 42P01. ${NO_TABLE}` });
 });

@@ -1,6 +1,8 @@
 // hooks.fetch() given Requests directly. What it shares with the middleware is tested beside it: "on fetch" in the other suites.
+
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { getEventListeners } from 'node:events';
+import { Readable } from 'node:stream';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { Handler, ReceiverOptions } from 'payment-webhooks';
 import { fixtures } from '../../src/fixtures/fixture.js';
@@ -65,6 +67,11 @@ describe('hooks.fetch', () => {
       /^hooks\.fetch\(\) was not given a fetch Request\. In Hono .*c\.req\.raw/,
     );
     expect(records).toEqual([]);
+  });
+  test('throws at once when it is given a Request whose body is no web stream, as that of node-fetch', () => {
+    const { fetch } = start();
+    const request = { headers: new Headers(), body: Readable.from(['{}']) };
+    expect(() => fetch(request as never)).toThrow('a body that is no web stream, such as one of node-fetch');
   });
 
   test('answers every method, and reads no body where a method has none', async () => {

@@ -19,6 +19,11 @@ export interface AddedJob {
   retry(state: 'failed', options: { resetAttemptsMade: boolean }): Promise<void>;
 }
 
+/** `debounce` is the name in BullMQ 5 of `deduplication`; `repeat` makes ids of its own, and runs an event again and again. */
+const MERGING = ['deduplication', 'debounce', 'repeat'] as const;
+/** Job options that would merge different events into one job, or that `enqueue()` sets itself. */
+const LOSSY = ['jobId', ...MERGING] as const;
+
 export interface EnqueueOptions {
   /** Name of every job. @default the name of the event */
   readonly name?: string | undefined;
@@ -26,7 +31,7 @@ export interface EnqueueOptions {
    * Options of the jobs. They override the queue's `defaultJobOptions`, which override these defaults: 10 attempts,
    * an exponential backoff from 1 s, completed jobs kept for 30 days, at most 100,000 of them.
    */
-  readonly jobOptions?: Omit<JobsOptions, 'jobId' | 'deduplication'> | undefined;
+  readonly jobOptions?: Omit<JobsOptions, (typeof LOSSY)[number]> | undefined;
 }
 
 const JOB_OPTIONS: JobsOptions = {
@@ -74,12 +79,13 @@ function checkEnqueue(queue: JobQueue, options: EnqueueOptions): EnqueueOptions 
   const known = checkEnqueueOptions(options, {
     known: ['name', 'jobOptions'],
     jobOptions: 'job options of BullMQ',
-    lossy: ['jobId', 'deduplication'],
+    lossy: LOSSY,
   });
-  const defaults: JobsOptions | undefined = queue.defaultJobOptions;
-  if (defaults?.deduplication !== undefined) {
+  const defaults = (queue.defaultJobOptions ?? {}) as Readonly<Record<string, unknown>>;
+  const merging = MERGING.find((option) => defaults[option] !== undefined);
+  if (merging !== undefined) {
     throw new ConfigurationError(
-      'defaultJobOptions.deduplication of the queue would merge different events into one job, and lose all but the first. Remove it, or give enqueue() another queue.',
+      `defaultJobOptions.${merging} of the queue would merge different events into one job, and lose all but the first. Remove it, or give enqueue() another queue.`,
     );
   }
   const { name } = known;

@@ -169,6 +169,19 @@ test.each([
   ['one job id for all events', queue, { jobOptions: { jobId: 'a' } }, 'jobOptions.jobId would merge'],
   ['one deduplication for all', queue, { jobOptions: MERGING }, 'jobOptions.deduplication would merge'],
   [
+    'the deduplication of BullMQ 5',
+    queue,
+    { jobOptions: { debounce: MERGING } },
+    'jobOptions.debounce would merge',
+  ],
+  ['jobs that repeat', queue, { jobOptions: { repeat: { every: 1 } } }, 'jobOptions.repeat would merge'],
+  [
+    'a queue of BullMQ 5 that deduplicates by default',
+    { ...queue, defaultJobOptions: { debounce: { id: 'a', ttl: 60_000 } } },
+    {},
+    'defaultJobOptions.debounce of the queue would merge',
+  ],
+  [
     'a queue that deduplicates by default',
     { ...queue, defaultJobOptions: { deduplication: { id: 'a', ttl: 60_000 } } },
     {},
