@@ -112,7 +112,7 @@ export class HandlerCall implements HandlerReport {
   readonly #subject: unknown;
   readonly #run: HandlerRun;
   #tookSignal = false;
-  /** It has called `once` where there is none. */
+  /** The handler called `once`, and the store has none. */
   #refusal: ConfigurationError | undefined;
   /**
    * Its writes of `once` may not be committed, or are those of other bytes. A next attempt that took it for finished would

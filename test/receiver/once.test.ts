@@ -541,11 +541,6 @@ needing('postgres').describe('once in a receiver with postgresStore()', () => {
     endpoint.hooks.on('transaction.paid', handler as never);
     expect(await endpoint.post()).toMatchObject(failed);
   });
-
-  test.each([true, false])('instead of transactional: %p, which postgresStore() refuses', (transactional) => {
-    const open = () => postgresStore({ pool, transactional } as never);
-    expect(open).toThrow(/^transactional does not exist any more\. Remove it, and write inside once/);
-  });
 });
 
 describe('in a store whose handlers have no once', () => {
