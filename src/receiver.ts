@@ -278,17 +278,19 @@ function checkResponse(req: IncomingMessage | undefined, res: ServerResponse): v
  */
 function checkRequest(request: Request): void {
   const { body, headers } = request ?? {};
-  const isWeb = !body || typeof body.getReader === 'function';
-  if (isWeb && typeof headers?.get === 'function') return;
-  if (!isWeb)
+  // A context of Hono has a `body` too, and no headers to read.
+  if (typeof headers?.get !== 'function') {
+    throw new ConfigurationError(
+      'hooks.fetch() was not given a fetch Request. In Hono pass c.req.raw; in Express mount the receiver itself: ' +
+        "app.post('/hooks', hooks). Where there is only a body and headers, call receive() and send its answer.",
+    );
+  }
+  if (body && typeof body.getReader !== 'function') {
     throw new ConfigurationError(
       'The Request of hooks.fetch() has a body that is no web stream, such as one of node-fetch. Pass the Request of the platform, ' +
         'or its bytes and headers to hooks.receive().',
     );
-  throw new ConfigurationError(
-    'hooks.fetch() was not given a fetch Request. In Hono pass c.req.raw; in Express mount the receiver itself: ' +
-      "app.post('/hooks', hooks). Where there is only a body and headers, call receive() and send its answer.",
-  );
+  }
 }
 
 /** What Workers pass as the third argument of `fetch`. */
