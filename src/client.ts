@@ -3,7 +3,7 @@ export { type Account, type Codec, codec, type Webhook, type WebhookFields } fro
 export type { AccessTokenSource } from './client/credential.js';
 export type { Ensured } from './client/ensure.js';
 export * from './client/errors.js';
-export type { RequestOptions, ServiceClientOptions } from './client/options.js';
+export type { Fetch, FetchResponse, RequestOptions, ServiceClientOptions } from './client/options.js';
 export {
   type AccountClient,
   ServiceClient,

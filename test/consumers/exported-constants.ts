@@ -7,10 +7,14 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
   EventFixture: '<string, object>',
   EventOf: "<'transaction.paid'>",
   JobOptionsOf: '<door.Boss>',
+  HandlerClaim: '<object>',
   Matching: "<'*'>",
+  Once: '<object>',
+  OnceContract: '<object>',
   RunTransaction: '<object>',
   SqlDatabase: '<object>',
   TransactionOf: '<object>',
+  WithOnce: '<object>',
 };
 
 /** The compiler writes the type of a member only where nothing names the whole. */

@@ -104,7 +104,7 @@ export const DOORS: Readonly<Record<string, Door>> = {
       AuthenticationError ConfigurationError ConnectionError NotFoundError PermissionError RateLimitError
       ServiceClient ServiceError ValidationError codec`),
     types: namesIn(`
-      AccessTokenSource Account AccountClient Codec ConnectionCode Ensured Issue RequestOptions
+      AccessTokenSource Account AccountClient Codec ConnectionCode Ensured Fetch FetchResponse Issue RequestOptions
       ServiceClientOptions ServiceErrorCode Webhook WebhookChanges WebhookFields WebhookInput
       WebhooksClient`),
   },

@@ -25,6 +25,7 @@ import {
   badDeliveries,
   deadLetterContract,
   deliver,
+  fakeOnce,
   fixtures,
   sign,
   signed,
@@ -50,6 +51,7 @@ export const inPostgres = receiver({
   deadLetters: postgresDeadLetters({ pool }),
 });
 export const inSql = receiver({ store: sqlStore(sql), deadLetters: sqlDeadLetters(sql) });
+export const inFake = receiver({ store: fakeOnce(pool) });
 export const withoutStore = receiver({ store: false }).on('transaction.paid', () => {});
 export const stores = [memoryStore(), redisStore(redis), postgresStore({ pool }), sqlStore(sql)] as const;
 export const letterStores = {
