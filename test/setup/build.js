@@ -1,8 +1,9 @@
 // Builds the package twice, as ESM and as CommonJS, so that both kinds of caller load it natively; and the pages once.
 import { execFileSync } from 'node:child_process';
-import { rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { buildPages } from './build-pages.js';
+import { removeUnreachableDeclarations } from './declarations.js';
 import { putTextsIntoModules } from './packaged-texts.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
@@ -14,6 +15,14 @@ for (const project of ['tsconfig.esm.json', 'tsconfig.cjs.json']) {
   for (const part of [['--declaration', 'false', '--removeComments'], ['--emitDeclarationOnly']]) {
     execFileSync(process.execPath, [tsc, '-p', project, ...part], { cwd: root, stdio: 'inherit' });
   }
+}
+const { exports: doors } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));
+for (const [half, condition] of Object.entries({ esm: 'import', cjs: 'require' })) {
+  const declared = Object.values(doors).flatMap((door) => door[condition]?.types ?? []);
+  removeUnreachableDeclarations(
+    `${root}dist/${half}`,
+    declared.map((path) => path.replace(`./dist/${half}/`, '')),
+  );
 }
 // The package is "type": "module"; this marker tells Node and TypeScript that one half is not.
 writeFileSync(`${root}dist/cjs/package.json`, '{ "type": "commonjs" }\n');

@@ -1,0 +1,31 @@
+// Declarations that no door reaches are not shipped: an editor never opens them, and they are a third of all.
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+
+/**
+ * @param {string} half a folder of `dist`, such as `dist/esm`
+ * @param {readonly string[]} doors declarations below it, such as `index.d.ts`
+ */
+export function removeUnreachableDeclarations(half, doors) {
+  /** @type {Set<string>} */
+  const reached = new Set();
+  for (const door of doors) reach(join(half, door), reached);
+  for (const name of readdirSync(half, { recursive: true, encoding: 'utf8' })) {
+    const file = join(half, name);
+    if (name.endsWith('.d.ts') && !reached.has(file)) rmSync(file);
+  }
+}
+
+/**
+ * @param {string} file
+ * @param {Set<string>} reached
+ */
+function reach(file, reached) {
+  if (reached.has(file)) return;
+  if (!existsSync(file)) throw new Error(`A declaration is imported and was not built: ${file}`);
+  reached.add(file);
+  const relatives = readFileSync(file, 'utf8').matchAll(
+    /(?:from|import\(|import) ?['"](\.{1,2}\/[^'"]+)\.js['"]/g,
+  );
+  for (const [, path = ''] of relatives) reach(join(file, '..', `${path}.d.ts`), reached);
+}
