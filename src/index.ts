@@ -1,8 +1,8 @@
 // The main door: the receiver, the event types, the errors and the memory store.
 
-export type * from './claims/contracts.js';
 export type { ForgottenEvent } from './claims/forget-event.js';
 export { type ConstructEventOptions, constructEvent } from './construct-event.js';
+export type * from './contracts/for-doors.js';
 export type { DeadLetterFilter, ReplayFilter } from './dead-letters/dead-letter-filter.js';
 export type { DeadLetters } from './dead-letters/dead-letters.js';
 export type { DeadLetterCount } from './dead-letters/letter-queries.js';

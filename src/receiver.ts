@@ -1,9 +1,9 @@
 // The receiver: what a user mounts, and the path of a delivery through the five stations.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { DeadLetterStore } from './claims/dead-letter-store.js';
 import { SignatureFingerprint } from './claims/fingerprint.js';
 import { type ForgottenEvent, forgetEvent } from './claims/forget-event.js';
-import type { ForgetResult } from './claims/idempotency-store.js';
+import type { DeadLetterStore } from './contracts/dead-letter-store.js';
+import type { ForgetResult } from './contracts/idempotency-store.js';
 import { type DeadLetters, openDeadLetters, openRedrive } from './dead-letters/dead-letters.js';
 import { Letter, type LetterRules, letterRules } from './dead-letters/letter.js';
 import { ConfigurationError, type EventError, internalError, Rejection } from './errors.js';

@@ -15,7 +15,7 @@ const FLOORS: readonly (readonly string[])[] = [
   // 0: what everyone may use.
   ['errors', 'secret-text', 'signature', 'logger', 'observer', 'options/duration'],
   // 1: the parts of a delivery.
-  ['events/', 'claims/', 'handlers/', 'options/', 'telemetry/', 'fixtures/'],
+  ['events/', 'contracts/', 'claims/', 'handlers/', 'options/', 'telemetry/', 'fixtures/'],
   // 2: the stations of a delivery, and what is kept and remembered of it.
   ['receiver/', 'dead-letters/', 'stores/', 'client/'],
   // 3: what takes a delivery through its stations, and what is mounted or run next to it.

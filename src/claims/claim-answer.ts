@@ -1,5 +1,5 @@
 // Checks what a store answers to a claim or a lock: it may be the user's own code.
-import type { Claim, ForgetResult, Lock } from './idempotency-store.js';
+import type { Claim, ForgetResult, Lock } from '../contracts/idempotency-store.js';
 import { StoreFailure } from './timed-calls.js';
 
 /** A granted claim, with its values read once. */

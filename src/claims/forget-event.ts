@@ -1,7 +1,8 @@
 // `hooks.forget()`: forgets an event, so that its next delivery is processed like a new one.
+
+import { type ForgetResult, type IdempotencyStore, keyOf } from '../contracts/idempotency-store.js';
 import { ConfigurationError, StoreError, show } from '../errors.js';
 import { type Logger, shorten, writeLog } from '../logger.js';
-import { type ForgetResult, type IdempotencyStore, keyOf } from './idempotency-store.js';
 import { StoreCalls, type StoreRules } from './store-calls.js';
 import { StoreFailure } from './timed-calls.js';
 

@@ -1,6 +1,7 @@
 // Renews a claim or a lock while handlers run, and notices its loss. Uses only the monotonic clock.
+
+import type { Lock } from '../contracts/idempotency-store.js';
 import { writeLog } from '../logger.js';
-import type { Lock } from './idempotency-store.js';
 import type { StoreCalls } from './store-calls.js';
 
 export class Lease {

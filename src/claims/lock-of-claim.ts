@@ -1,5 +1,5 @@
 // Makes a lock out of a claim, for stores that keep both alike: releasing it deletes the claim.
-import type { Claim, ClaimRequest, ClaimResult, Lock } from './idempotency-store.js';
+import type { Claim, ClaimRequest, ClaimResult, Lock } from '../contracts/idempotency-store.js';
 
 /** An answer to a claim whose owner can also forget the event. */
 export type ForgettableResult =

@@ -1,5 +1,6 @@
 // Calls a store for one delivery: claim, lock, renew, complete, release.
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Completion, ForgetResult, IdempotencyStore, Lock } from '../contracts/idempotency-store.js';
 import type { ErrorCode } from '../errors.js';
 import type { Logger } from '../logger.js';
 import {
@@ -9,7 +10,6 @@ import {
   readForgetResult,
   readLockAnswer,
 } from './claim-answer.js';
-import type { Completion, ForgetResult, IdempotencyStore, Lock } from './idempotency-store.js';
 import { lockOf } from './lock-of-claim.js';
 import { type Answer, StoreFailure, TimedCalls } from './timed-calls.js';
 

@@ -1,6 +1,6 @@
 // Calls a dead-letter store with a deadline, checks each answer, and logs each failure.
 import { types } from 'node:util';
-
+import { type Answer, StoreFailure, TimedCalls } from '../claims/timed-calls.js';
 import {
   COUNTS_SLOWLY,
   type DeadLetter,
@@ -13,8 +13,7 @@ import {
   type NewDeadLetter,
   type ProcessedEvent,
   REASONS,
-} from '../claims/dead-letter-store.js';
-import { type Answer, StoreFailure, TimedCalls } from '../claims/timed-calls.js';
+} from '../contracts/dead-letter-store.js';
 import { StoreError } from '../errors.js';
 import type { Logger } from '../logger.js';
 import type { LetterQuery } from './dead-letter-filter.js';

@@ -1,7 +1,7 @@
 // Checks a filter of dead letters, and turns it into a query for the store.
 import { types } from 'node:util';
 
-import { type DeadLetterQuery, type DeadLetterReason, REASONS } from '../claims/dead-letter-store.js';
+import { type DeadLetterQuery, type DeadLetterReason, REASONS } from '../contracts/dead-letter-store.js';
 import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
 import { isEventName } from '../events/envelope.js';
 import { parseDuration } from '../options/duration.js';

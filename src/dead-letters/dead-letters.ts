@@ -7,7 +7,7 @@ import type {
   DeadLetterPageRequest,
   DeadLetterStore,
   Discarded,
-} from '../claims/dead-letter-store.js';
+} from '../contracts/dead-letter-store.js';
 import { describeError, LETTERS_LOGGER, writeLog } from '../logger.js';
 import { defaultLogger } from '../options/default-logger.js';
 import type { Configuration } from '../options/options.js';

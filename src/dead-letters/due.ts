@@ -1,5 +1,5 @@
 // Computes from a dead letter when it is retried next, so that no table needs a column for it.
-import type { DeadLetter } from '../claims/dead-letter-store.js';
+import type { DeadLetter } from '../contracts/dead-letter-store.js';
 import type { Issue, Rejection } from '../errors.js';
 
 /** The path of the issue in which a letter keeps what a `RetryAfterError` asked for. */

@@ -1,14 +1,14 @@
 // Counts, lists, reads, replays and discards dead letters for an operator.
 
+import { digestOf } from '../claims/fingerprint.js';
+import { StoreFailure } from '../claims/timed-calls.js';
 import type {
   DeadLetter,
   DeadLetterContent,
   DeadLetterPage,
   DeadLetterPageRequest,
   Discarded,
-} from '../claims/dead-letter-store.js';
-import { digestOf } from '../claims/fingerprint.js';
-import { StoreFailure } from '../claims/timed-calls.js';
+} from '../contracts/dead-letter-store.js';
 import { ConfigurationError, refuseUnknownOptions, StoreError, show } from '../errors.js';
 import { byName, wholeNumber } from '../options/option-checks.js';
 import type { Configuration } from '../options/options.js';

@@ -5,7 +5,7 @@ import {
   type DeadLetterQuery,
   type DeadLetterReason,
   FURTHER_NAMES,
-} from '../claims/dead-letter-store.js';
+} from '../contracts/dead-letter-store.js';
 
 interface QueriedLetter extends Pick<DeadLetter, 'id' | 'namespace' | 'reason' | 'eventId' | 'eventName'> {
   /** Milliseconds since 1970. */

@@ -1,12 +1,12 @@
 // Replays one dead letter: decodes and processes it again, with the current handlers and schemas.
 
-import type { DeadLetter, DeadLetterContent } from '../claims/dead-letter-store.js';
 import { withDeadline } from '../claims/deadline.js';
 import { DigestFingerprint } from '../claims/fingerprint.js';
-import { type IdempotencyStore, keyOf } from '../claims/idempotency-store.js';
 import { Lease } from '../claims/lease.js';
 import { StoreCalls } from '../claims/store-calls.js';
 import { StoreFailure } from '../claims/timed-calls.js';
+import type { DeadLetter, DeadLetterContent } from '../contracts/dead-letter-store.js';
+import { type IdempotencyStore, keyOf } from '../contracts/idempotency-store.js';
 import { type ErrorCode, Rejection, storeUnavailable } from '../errors.js';
 import type { Decoded } from '../events/envelope.js';
 import { Delivery, type Result } from '../handlers/delivery.js';

@@ -1,6 +1,8 @@
 // Keeps the event of one delivery as a dead letter until it is processed, and removes it then.
 
 import type { GrantedClaim } from '../claims/claim-answer.js';
+import { digestOf } from '../claims/fingerprint.js';
+import { StoreFailure } from '../claims/timed-calls.js';
 import type {
   DeadLetter,
   DeadLetterChange,
@@ -8,11 +10,9 @@ import type {
   DeadLetterStore,
   NewDeadLetter,
   ProcessedEvent,
-} from '../claims/dead-letter-store.js';
-import { digestOf } from '../claims/fingerprint.js';
-import { keyOf } from '../claims/idempotency-store.js';
-import { StoreFailure } from '../claims/timed-calls.js';
-import { newToken } from '../claims/token.js';
+} from '../contracts/dead-letter-store.js';
+import { keyOf } from '../contracts/idempotency-store.js';
+import { newToken } from '../contracts/token.js';
 import type { Delivery } from '../handlers/delivery.js';
 import { keptHeaders } from '../handlers/headers.js';
 import type { Configuration } from '../options/options.js';

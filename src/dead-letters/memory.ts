@@ -12,7 +12,7 @@ import type {
   Discarded,
   NewDeadLetter,
   ProcessedEvent,
-} from '../claims/dead-letter-store.js';
+} from '../contracts/dead-letter-store.js';
 import { ConfigurationError, refuseUnknownOptions, StoreError, show } from '../errors.js';
 import { retentionMs } from '../options/duration.js';
 import { LetterGroups, matchesQuery } from './letter-queries.js';

@@ -1,8 +1,8 @@
 // Retries dead letters that are due, until they are processed or out of tries.
 
-import type { DeadLetter } from '../claims/dead-letter-store.js';
 import { digestOf } from '../claims/fingerprint.js';
 import { StoreFailure } from '../claims/timed-calls.js';
+import type { DeadLetter } from '../contracts/dead-letter-store.js';
 import { StoreError } from '../errors.js';
 import { describeError, shorten, writeLog } from '../logger.js';
 import { type ExhaustedLetter, notifyObserver } from '../observer.js';

@@ -1,7 +1,7 @@
 // Replays dead letters in the order of their arrival, a few at a time, and reports how each ended.
 
 import { setTimeout as pause } from 'node:timers/promises';
-import type { DeadLetter } from '../claims/dead-letter-store.js';
+import type { DeadLetter } from '../contracts/dead-letter-store.js';
 import { ConfigurationError, type Issue, Rejection, refuseUnknownOptions, show } from '../errors.js';
 import { writeLog } from '../logger.js';
 import { notifyObserver } from '../observer.js';

@@ -1,7 +1,7 @@
 // Encrypts dead letters with AES-256-GCM: without a key nobody can read or forge what is stored.
 
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
-import type { NewDeadLetter, ProcessedEvent } from '../claims/dead-letter-store.js';
+import type { NewDeadLetter, ProcessedEvent } from '../contracts/dead-letter-store.js';
 import { ConfigurationError, type Issue } from '../errors.js';
 import { asBytes } from '../signature.js';
 

@@ -13,7 +13,7 @@ import {
   type Discarded,
   type NewDeadLetter,
   type ProcessedEvent,
-} from '../claims/dead-letter-store.js';
+} from '../contracts/dead-letter-store.js';
 import { LetterGroups, matchesQuery } from './letter-queries.js';
 import { type LetterIdentity, LetterSeal, type SealedParts, sealWith } from './seal.js';
 

@@ -1,7 +1,7 @@
 // What is known about one delivery, filled in on its way through the stations.
 import type { IncomingHttpHeaders } from 'node:http';
-import type { DeadLetterReason } from '../claims/dead-letter-store.js';
 import type { Fingerprint } from '../claims/fingerprint.js';
+import type { DeadLetterReason } from '../contracts/dead-letter-store.js';
 import { type ErrorCode, type Issue, Rejection, WebhookError } from '../errors.js';
 import type { Decoded, EventNames } from '../events/envelope.js';
 import { childLogger, describeError, type Logger, shorten, writeLog } from '../logger.js';

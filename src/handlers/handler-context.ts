@@ -1,6 +1,6 @@
 // The context that a handler is given with its event.
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Claim } from '../claims/idempotency-store.js';
+import type { Claim } from '../contracts/idempotency-store.js';
 import { ConfigurationError, type Issue } from '../errors.js';
 import type { EventNames } from '../events/envelope.js';
 import type { Logger } from '../logger.js';

@@ -1,6 +1,6 @@
 // One run of the handlers of an event: starts their calls and tracks their results.
 import { withDeadline } from '../claims/deadline.js';
-import type { HandlerClaim } from '../claims/idempotency-store.js';
+import type { HandlerClaim } from '../contracts/idempotency-store.js';
 import { ConfigurationError, WebhookError } from '../errors.js';
 import type { EventNames } from '../events/envelope.js';
 import { handlerErrorFields, type Logger, type LogLevel, writeLog } from '../logger.js';

@@ -1,5 +1,5 @@
 // Registers handlers by pattern, and finds the handlers of an event.
-import type { IdempotencyStore } from '../claims/idempotency-store.js';
+import type { IdempotencyStore } from '../contracts/idempotency-store.js';
 import { ConfigurationError, didYouMean, EventError, refuseUnknownOptions, show } from '../errors.js';
 import { type Decoded, isEventName } from '../events/envelope.js';
 import type { Outcome } from '../observer.js';

@@ -2,10 +2,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { withDeadline } from '../claims/deadline.js';
 import { digestOf } from '../claims/fingerprint.js';
-import type { IdempotencyStore } from '../claims/idempotency-store.js';
 import { Lease } from '../claims/lease.js';
 import { type Claimant, StoreCalls, type StoreRules } from '../claims/store-calls.js';
 import { StoreFailure } from '../claims/timed-calls.js';
+import type { IdempotencyStore } from '../contracts/idempotency-store.js';
 import { ConfigurationError, HandlerError, Rejection, show, storeUnavailable } from '../errors.js';
 import { handlerErrorFields, writeLog } from '../logger.js';
 import type { MatchedHandlers, Registration } from './handlers.js';

@@ -7,8 +7,8 @@ import {
   metrics,
   type ObservableGauge,
 } from '@opentelemetry/api';
-import type { DeadLetterGroup } from '../claims/dead-letter-store.js';
 import { Probe } from '../claims/probe.js';
+import type { DeadLetterGroup } from '../contracts/dead-letter-store.js';
 import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
 import { byName } from '../options/option-checks.js';
 import { letterLabels } from './metrics.js';

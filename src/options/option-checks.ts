@@ -1,8 +1,8 @@
 // Checks for each kind of option: they return the value as it is used, or throw.
 import { constants } from 'node:buffer';
 import { parse as parseSize } from 'bytes';
-import type { DeadLetterStore } from '../claims/dead-letter-store.js';
-import type { IdempotencyStore } from '../claims/idempotency-store.js';
+import type { DeadLetterStore } from '../contracts/dead-letter-store.js';
+import type { IdempotencyStore } from '../contracts/idempotency-store.js';
 import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
 import { isCredential } from '../handlers/headers.js';
 import { isLogger, isWinston, type Logger, silentLogger } from '../logger.js';

@@ -1,7 +1,7 @@
 // The options of `receiver()`: their meaning, defaults and checks.
 
-import type { DeadLetterStore } from '../claims/dead-letter-store.js';
-import type { IdempotencyStore } from '../claims/idempotency-store.js';
+import type { DeadLetterStore } from '../contracts/dead-letter-store.js';
+import type { IdempotencyStore } from '../contracts/idempotency-store.js';
 import { ConfigurationError, show } from '../errors.js';
 import { declareEvents, type EventOf, type EventSchemas } from '../events/event.js';
 import type { Handler, Matching, Pattern } from '../handlers/handler.js';

@@ -1,5 +1,5 @@
 // The options of a worker, and the configuration of its jobs.
-import type { IdempotencyStore } from '../claims/idempotency-store.js';
+import type { IdempotencyStore } from '../contracts/idempotency-store.js';
 import { ConfigurationError } from '../errors.js';
 import type { EventSchemas } from '../events/event.js';
 import { Handlers } from '../handlers/handlers.js';

@@ -1,10 +1,10 @@
 // Station 4: event -> claimed, handled and completed; or kept as a dead letter and released.
 
 import type { GrantedClaim } from '../claims/claim-answer.js';
-import { type IdempotencyStore, keyOf } from '../claims/idempotency-store.js';
 import { Lease } from '../claims/lease.js';
 import { StoreCalls } from '../claims/store-calls.js';
 import { StoreFailure } from '../claims/timed-calls.js';
+import { type IdempotencyStore, keyOf } from '../contracts/idempotency-store.js';
 import { handlersFailed, Rejection, storeUnavailable } from '../errors.js';
 import type { Decoded } from '../events/envelope.js';
 import type { Delivery, Result } from '../handlers/delivery.js';

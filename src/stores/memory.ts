@@ -7,7 +7,7 @@ import type {
   ForgetResult,
   IdempotencyStore,
   Lock,
-} from '../claims/idempotency-store.js';
+} from '../contracts/idempotency-store.js';
 import { ConfigurationError, refuseUnknownOptions, StoreError, show } from '../errors.js';
 import { retentionMs } from '../options/duration.js';
 

@@ -1,7 +1,7 @@
 // Remembers event ids in Postgres, and keeps dead letters.
 
-import type { DeadLetterStore } from '../claims/dead-letter-store.js';
-import type { WithOnce } from '../claims/idempotency-store.js';
+import type { DeadLetterStore } from '../contracts/dead-letter-store.js';
+import type { WithOnce } from '../contracts/idempotency-store.js';
 import type { LetterOptions } from '../dead-letters/stored-letters.js';
 import { ConfigurationError, refuseUnknownOptions } from '../errors.js';
 import { retentionMs } from '../options/duration.js';
@@ -11,7 +11,7 @@ import { type ClientOf, PgConnections, type PostgresPool } from './sql/pg-connec
 import { PostgresDialect } from './sql/postgres.js';
 import { PostgresLetterRows } from './sql/postgres-letters.js';
 
-export type * from '../claims/contracts.js';
+export type * from '../contracts/for-doors.js';
 export type { PostgresClient, PostgresPool, PostgresQuery, PostgresReply } from './sql/pg-connections.js';
 
 export interface PostgresStoreOptions<Pool extends PostgresPool = PostgresPool> {

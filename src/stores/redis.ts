@@ -1,8 +1,8 @@
 // Remembers event ids in Redis: one hash for each, changed only by scripts.
 
-import type { ClaimRequest, ForgetResult, IdempotencyStore } from '../claims/idempotency-store.js';
 import { type ForgettableResult, lockOf } from '../claims/lock-of-claim.js';
-import { newToken, type Owner } from '../claims/token.js';
+import type { ClaimRequest, ForgetResult, IdempotencyStore } from '../contracts/idempotency-store.js';
+import { newToken, type Owner } from '../contracts/token.js';
 import { refuseUnknownOptions } from '../errors.js';
 import { retentionMs } from '../options/duration.js';
 import { connectionOf, invalidReply, text } from './redis/connection.js';
@@ -20,7 +20,7 @@ import {
   type SendCommand,
 } from './redis/scripts.js';
 
-export type * from '../claims/contracts.js';
+export type * from '../contracts/for-doors.js';
 export {
   type RedisDeadLetters,
   type RedisDeadLettersOptions,

@@ -1,6 +1,6 @@
 // Remembers event ids in Postgres or MySQL, through any client or ORM.
 
-import type { WithOnce } from '../claims/idempotency-store.js';
+import type { WithOnce } from '../contracts/idempotency-store.js';
 import { refuseUnknownOptions } from '../errors.js';
 import { retentionMs } from '../options/duration.js';
 import { AnyConnections, DATABASE_OPTIONS, type SqlDatabase } from './sql/any-connections.js';
@@ -9,7 +9,7 @@ import { MysqlDialect } from './sql/mysql.js';
 import { PostgresDialect } from './sql/postgres.js';
 import type { TransactionOf } from './sql/transaction-of.js';
 
-export type * from '../claims/contracts.js';
+export type * from '../contracts/for-doors.js';
 export type { RunTransaction, SqlDatabase, SqlDialect, SqlValue } from './sql/any-connections.js';
 export {
   type SqlDeadLetters,

@@ -1,6 +1,6 @@
 // Makes the cases of a contract suite: each creates a store, tests it, and closes it.
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Claim } from '../claims/idempotency-store.js';
+import type { Claim } from '../contracts/idempotency-store.js';
 import { ConfigurationError, show } from '../errors.js';
 
 export interface ContractCase {

@@ -1,5 +1,5 @@
 // The contract suite for dead-letter stores: one case for each promise, for any test runner.
-import type { DeadLetterStore } from '../claims/dead-letter-store.js';
+import type { DeadLetterStore } from '../contracts/dead-letter-store.js';
 import { type ContractCase, contractCases } from './contract-cases.js';
 import { assertSame, type DeadLetterCases, DeadLetterContext } from './dead-letter-contract/context.js';
 import { KEEPING_CASES } from './dead-letter-contract/keeping-cases.js';

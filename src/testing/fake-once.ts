@@ -1,6 +1,11 @@
 // A memory store with `once`, for unit tests of handlers: no database, and no transaction either.
-import type { ForgetResult, HandlerClaim, IdempotencyStore, WithOnce } from '../claims/idempotency-store.js';
-import { newToken } from '../claims/token.js';
+import type {
+  ForgetResult,
+  HandlerClaim,
+  IdempotencyStore,
+  WithOnce,
+} from '../contracts/idempotency-store.js';
+import { newToken } from '../contracts/token.js';
 import { ConfigurationError } from '../errors.js';
 import { memoryStore } from '../stores/memory.js';
 import type { Connections } from '../stores/sql/connections.js';

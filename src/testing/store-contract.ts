@@ -1,5 +1,5 @@
 // The contract suite for stores: one case for each promise, for any test runner.
-import type { IdempotencyStore } from '../claims/idempotency-store.js';
+import type { IdempotencyStore } from '../contracts/idempotency-store.js';
 import { type ContractCase, contractCases } from './contract-cases.js';
 import { CLAIM_CASES, OWNER_CASES, RACE_CASES } from './store-contract/claim-cases.js';
 import {

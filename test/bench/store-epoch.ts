@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { Redis } from 'ioredis';
 import { Pool } from 'pg';
 import { createClient } from 'redis';
-import type { HandlerClaim, IdempotencyStore, WithOnce } from '../../src/claims/idempotency-store.js';
+import type { HandlerClaim, IdempotencyStore, WithOnce } from '../../src/contracts/idempotency-store.js';
 import type { SendCommand } from '../../src/stores/redis.js';
 import { startPostgres, startRedis } from '../setup/services.js';
 import { oldName } from './contestants.js';

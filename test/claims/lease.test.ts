@@ -1,9 +1,9 @@
 // A lease while handlers run, by a clock that only the tests move: what they assert does not depend on the machine.
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { type HandlerContext, memoryStore, type ReceiverOptions, WebhookError } from 'payment-webhooks';
-import type { Lock } from '../../src/claims/idempotency-store.js';
 import { Lease } from '../../src/claims/lease.js';
 import type { StoreCalls } from '../../src/claims/store-calls.js';
+import type { Lock } from '../../src/contracts/idempotency-store.js';
 import { delivery } from '../setup/delivery.js';
 import { type Receiving, startReceiver } from '../setup/endpoint.js';
 import { answers, faultyStore, hangs, rejects, repliesAfter, times } from '../setup/faulty-store.js';

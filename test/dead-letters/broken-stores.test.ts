@@ -4,8 +4,8 @@ import type {
   DeadLetterPageRequest,
   DeadLetterQuery,
   DeadLetterStore,
-} from '../../src/claims/dead-letter-store.js';
-import * as contract from '../../src/claims/dead-letter-store.js';
+} from '../../src/contracts/dead-letter-store.js';
+import * as contract from '../../src/contracts/dead-letter-store.js';
 import type { memoryDeadLetters } from '../../src/dead-letters/memory.js';
 import * as errors from '../../src/errors.js';
 import * as duration from '../../src/options/duration.js';
@@ -246,7 +246,7 @@ describe('the dead-letter contract', () => {
     sources: ['dead-letters/letter-queries', 'dead-letters/memory'],
     exported: 'memoryDeadLetters',
     modules: {
-      '../claims/dead-letter-store.js': contract,
+      '../contracts/dead-letter-store.js': contract,
       '../errors.js': errors,
       '../options/option-checks.js': optionChecks,
       '../options/duration.js': duration,

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { deliver, fixtures } from 'payment-webhooks/testing';
-import { REASONS } from '../../src/claims/dead-letter-store.js';
+import { REASONS } from '../../src/contracts/dead-letter-store.js';
 import { ANSWERS } from '../../src/errors.js';
 import { needing } from '../setup/platform.js';
 import { followReadme, type Session } from '../setup/readme.js';

@@ -13,7 +13,7 @@ import {
 } from 'payment-webhooks';
 import { Pool, type PoolClient } from 'pg';
 import { createClient } from 'redis';
-import type { IdempotencyStore } from '../../src/claims/idempotency-store.js';
+import type { IdempotencyStore } from '../../src/contracts/idempotency-store.js';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { postgresStore, type WithOnce } from '../../src/stores/postgres.js';
 import { redisStore } from '../../src/stores/redis.js';

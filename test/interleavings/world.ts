@@ -8,7 +8,7 @@ import type {
   Receiver,
   TransactionPaid,
 } from 'payment-webhooks';
-import type { HandlerClaim } from '../../src/claims/idempotency-store.js';
+import type { HandlerClaim } from '../../src/contracts/idempotency-store.js';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { delivery, KEY } from '../setup/delivery.js';
 import type { Loaded } from './load.js';

@@ -29,7 +29,7 @@ export const MUTATED = {
   'src/claims/lease.ts': ['claims/lease', 'receiver/process-event'],
   'src/claims/lock-of-claim.ts': ['claims/store-calls', 'handlers/serial-locks'],
   'src/claims/probe.ts': ['claims/probe'],
-  'src/claims/token.ts': ['claims/token'],
+  'src/contracts/token.ts': ['contracts/token'],
   'src/signature.ts': [
     'signature',
     'construct-event',

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { Claim } from '../../src/claims/idempotency-store.js';
+import type { Claim } from '../../src/contracts/idempotency-store.js';
 import { ConfigurationError, StoreError } from '../../src/errors.js';
 import { memoryStore } from '../../src/stores/memory.js';
 import { ContractContext } from '../../src/testing/store-contract/context.js';

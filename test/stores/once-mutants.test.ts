@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe } from '@jest/globals';
 import { postgresStore } from 'payment-webhooks/stores/postgres';
 import { Pool, type PoolClient } from 'pg';
 import * as lockOfClaim from '../../src/claims/lock-of-claim.js';
-import * as token from '../../src/claims/token.js';
+import * as token from '../../src/contracts/token.js';
 import * as errors from '../../src/errors.js';
 import * as duration from '../../src/options/duration.js';
 import * as connections from '../../src/stores/sql/any-connections.js';
@@ -81,7 +81,7 @@ needing('postgres').describe('the store contract, for once', () => {
       exported: 'sqlStore',
       modules: {
         '../../claims/lock-of-claim.js': lockOfClaim,
-        '../../claims/token.js': token,
+        '../../contracts/token.js': token,
         '../../errors.js': errors,
         '../errors.js': errors,
         '../options/duration.js': duration,

@@ -1,7 +1,7 @@
 // What holds of `once` on every database and through every client: the writes and their row are in one commit.
 import { describe, expect, test } from '@jest/globals';
 import type { Once } from 'payment-webhooks/stores/sql';
-import type { Claim, HandlerEnd } from '../../src/claims/idempotency-store.js';
+import type { Claim, HandlerEnd } from '../../src/contracts/idempotency-store.js';
 import { gate, until } from '../setup/waiting.js';
 import { grantedInTheEnd, type Opened, type World } from './worlds.js';
 

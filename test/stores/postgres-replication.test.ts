@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Pool } from 'pg';
-import type { ClaimResult } from '../../src/claims/idempotency-store.js';
+import type { ClaimResult } from '../../src/contracts/idempotency-store.js';
 import { postgresStore } from '../../src/stores/postgres.js';
 import { sqlStore } from '../../src/stores/sql.js';
 import { needing } from '../setup/platform.js';

@@ -7,7 +7,7 @@ import * as postgresNow from 'payment-webhooks/stores/postgres';
 import * as redisNow from 'payment-webhooks/stores/redis';
 import * as sqlNow from 'payment-webhooks/stores/sql';
 import { Pool } from 'pg';
-import type { ClaimRequest } from '../../src/claims/idempotency-store.js';
+import type { ClaimRequest } from '../../src/contracts/idempotency-store.js';
 import { testAtOnce } from '../setup/at-once.js';
 import { aLetter, queryOf } from '../setup/letters.js';
 import { ownMariadb } from '../setup/own-mariadb.js';

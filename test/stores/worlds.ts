@@ -5,7 +5,7 @@ import type { PoolOptions as MysqlOptions, Pool as MysqlPool, PoolConnection } f
 import { postgresStore } from 'payment-webhooks/stores/postgres';
 import { type SqlStore, sqlStore, type WithOnce } from 'payment-webhooks/stores/sql';
 import { Pool as PgPool, type PoolClient, type PoolConfig } from 'pg';
-import type { Claim, ClaimResult } from '../../src/claims/idempotency-store.js';
+import type { Claim, ClaimResult } from '../../src/contracts/idempotency-store.js';
 import type { OwnMariadb } from '../setup/own-mariadb.js';
 import { overMysql2, overPg } from '../setup/sql-clients.js';
 import { until } from '../setup/waiting.js';

@@ -1,6 +1,6 @@
 // What the compiler knows of `payment-webhooks/stores/postgres`: checked by `npm run typecheck`, never run.
 import { type Client, Pool, type PoolClient } from 'pg';
-import type { IdempotencyStore } from '../../src/claims/idempotency-store.js';
+import type { IdempotencyStore } from '../../src/contracts/idempotency-store.js';
 import {
   type Once,
   type PostgresClient,

@@ -1,6 +1,6 @@
 // Keeps dead letters in Redis: one hash and two indexes in one cluster slot, changed by scripts.
 
-import type { DeadLetterReason, DeadLetterStore } from '../../claims/dead-letter-store.js';
+import type { DeadLetterReason, DeadLetterStore } from '../../contracts/dead-letter-store.js';
 import {
   type FullRow,
   type LetterOptions,

@@ -1,7 +1,7 @@
 // The steps of a claim that each dialect of SQL implements, and how their answers are read.
 
-import type { Claim, ClaimRequest, ClaimResult } from '../../claims/idempotency-store.js';
-import { newToken, type Owner } from '../../claims/token.js';
+import type { Claim, ClaimRequest, ClaimResult } from '../../contracts/idempotency-store.js';
+import { newToken, type Owner } from '../../contracts/token.js';
 import { StoreError } from '../../errors.js';
 import type { Row, RunSql } from './connections.js';
 import type { OnceDialect, OnceRow } from './once.js';

@@ -1,5 +1,6 @@
 // The engine of both SQL stores: a claim is a row, and so are the writes of a handler.
 
+import { lockOf } from '../../claims/lock-of-claim.js';
 import type {
   Claim,
   ClaimRequest,
@@ -8,9 +9,8 @@ import type {
   ForgetResult,
   IdempotencyStore,
   WithOnce,
-} from '../../claims/idempotency-store.js';
-import { lockOf } from '../../claims/lock-of-claim.js';
-import { newToken, type Owner } from '../../claims/token.js';
+} from '../../contracts/idempotency-store.js';
+import { newToken, type Owner } from '../../contracts/token.js';
 import { withRetry } from './conflicts.js';
 import type { Connections } from './connections.js';
 import { type ClaimParameters, claimParameters, type Dialect, tryClaim } from './dialect.js';

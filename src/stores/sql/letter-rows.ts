@@ -4,8 +4,8 @@ import type {
   DeadLetterQuery,
   DeadLetterReason,
   Discarded,
-} from '../../claims/dead-letter-store.js';
-import { FURTHER_NAMES, type ProcessedEvent } from '../../claims/dead-letter-store.js';
+} from '../../contracts/dead-letter-store.js';
+import { FURTHER_NAMES, type ProcessedEvent } from '../../contracts/dead-letter-store.js';
 import {
   type FullRow,
   type LetterRows,

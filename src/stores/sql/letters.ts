@@ -1,6 +1,6 @@
 // Dead letters in Postgres or MySQL, through any client or ORM.
 
-import type { DeadLetterStore } from '../../claims/dead-letter-store.js';
+import type { DeadLetterStore } from '../../contracts/dead-letter-store.js';
 import type { LetterOptions } from '../../dead-letters/stored-letters.js';
 import { refuseUnknownOptions } from '../../errors.js';
 import { retentionMs } from '../../options/duration.js';

@@ -1,6 +1,6 @@
 // Dead letters in MySQL and MariaDB through any client. Writes are read back to confirm them.
-import type { Discarded, ProcessedEvent } from '../../claims/dead-letter-store.js';
-import { newToken } from '../../claims/token.js';
+import type { Discarded, ProcessedEvent } from '../../contracts/dead-letter-store.js';
+import { newToken } from '../../contracts/token.js';
 import type { FullRow, NewRow, RowChange } from '../../dead-letters/stored-letters.js';
 import { StoreError } from '../../errors.js';
 import type { Connections, Row } from './connections.js';

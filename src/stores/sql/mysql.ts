@@ -1,6 +1,6 @@
 // The SQL of events in MySQL and MariaDB: each step writes, then reads the row back to see whose token it has.
 
-import { newToken, type Owner } from '../../claims/token.js';
+import { newToken, type Owner } from '../../contracts/token.js';
 import { StoreError } from '../../errors.js';
 import { hasCode } from './conflicts.js';
 import type { Row, RunSql } from './connections.js';

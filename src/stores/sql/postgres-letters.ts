@@ -1,5 +1,5 @@
 // Dead letters in Postgres, through a pool of `pg` or any other client.
-import type { Discarded, ProcessedEvent } from '../../claims/dead-letter-store.js';
+import type { Discarded, ProcessedEvent } from '../../contracts/dead-letter-store.js';
 import type { FullRow, NewRow, RowChange } from '../../dead-letters/stored-letters.js';
 import { StoreError } from '../../errors.js';
 import type { Connections } from './connections.js';

@@ -1,6 +1,6 @@
 // The SQL of events in Postgres: most steps of a claim are one statement.
 
-import type { Owner } from '../../claims/token.js';
+import type { Owner } from '../../contracts/token.js';
 import { StoreError } from '../../errors.js';
 import type { Reply, Row, RunSql } from './connections.js';
 import {

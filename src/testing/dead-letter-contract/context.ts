@@ -10,7 +10,7 @@ import {
   type DeadLetterStore,
   FURTHER_NAMES,
   type NewDeadLetter,
-} from '../../claims/dead-letter-store.js';
+} from '../../contracts/dead-letter-store.js';
 import { assertionsOf } from '../contract-cases.js';
 
 const { violation, ...assertions } = assertionsOf('The dead-letter store');

@@ -1,5 +1,5 @@
 // The dead-letter contract, part one: what is kept, and what another attempt changes.
-import type { DeadLetter, NewDeadLetter } from '../../claims/dead-letter-store.js';
+import type { DeadLetter, NewDeadLetter } from '../../contracts/dead-letter-store.js';
 import { assert, assertSame, type DeadLetterCases } from './context.js';
 
 /** Every byte value; together they are not UTF-8. */

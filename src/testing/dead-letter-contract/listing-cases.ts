@@ -1,5 +1,5 @@
 // The dead-letter contract, part two: which letters a query finds, and in which order.
-import type { DeadLetterPage, DeadLetterReason, NewDeadLetter } from '../../claims/dead-letter-store.js';
+import type { DeadLetterPage, DeadLetterReason, NewDeadLetter } from '../../contracts/dead-letter-store.js';
 import { assert, type DeadLetterCases } from './context.js';
 
 /** Longer than one tick of the clock of a store. */

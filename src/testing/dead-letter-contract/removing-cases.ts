@@ -1,6 +1,6 @@
 // The dead-letter contract, part three: removing processed events, and discarding.
 import { types } from 'node:util';
-import type { NewDeadLetter } from '../../claims/dead-letter-store.js';
+import type { NewDeadLetter } from '../../contracts/dead-letter-store.js';
 import { assert, assertSame, type DeadLetterCases } from './context.js';
 
 const WHY = { by: 'ada', because: 'test data; "quoted", Ωμέγα' } as const;

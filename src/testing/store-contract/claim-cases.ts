@@ -1,5 +1,5 @@
 // The store contract, part one: claim, renew, complete and release, one caller at a time and many at once.
-import type { Claim } from '../../claims/idempotency-store.js';
+import type { Claim } from '../../contracts/idempotency-store.js';
 import {
   ALIVE_MS,
   assert,

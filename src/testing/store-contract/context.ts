@@ -1,6 +1,6 @@
 // The context of a case of the store contract: a store, unique keys, and assertions.
 import { createHash, randomUUID } from 'node:crypto';
-import type { Claim, ClaimResult, IdempotencyStore } from '../../claims/idempotency-store.js';
+import type { Claim, ClaimResult, IdempotencyStore } from '../../contracts/idempotency-store.js';
 import { assertionsOf } from '../contract-cases.js';
 
 /** Longer than any case, so such a lease does not lapse. */

@@ -1,5 +1,5 @@
 // The store contract, part four: `once` of handlers, for stores that give it and are told how to write.
-import type { HandlerClaim, Once, WithOnce } from '../../claims/idempotency-store.js';
+import type { HandlerClaim, Once, WithOnce } from '../../contracts/idempotency-store.js';
 import { assert, assertSame, BRIEF_MS, type ContractContext, fingerprint } from './context.js';
 
 /** How a handler writes to the database of the store. */

@@ -1,5 +1,5 @@
 // The store contract, part three: the optional methods `lock`, `completedWith`, `forget` and `ping`.
-import type { Lock } from '../../claims/idempotency-store.js';
+import type { Lock } from '../../contracts/idempotency-store.js';
 import {
   ALIVE_MS,
   assert,

@@ -1,5 +1,5 @@
 // The store contract, part two: random steps, each answer compared with a reference model.
-import type { Claim, Completion } from '../../claims/idempotency-store.js';
+import type { Claim, Completion } from '../../contracts/idempotency-store.js';
 import {
   ALIVE_MS,
   assertSame,

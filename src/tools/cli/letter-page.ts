@@ -1,6 +1,7 @@
 // Calls a dead-letter page with a token: its options, its lists and its errors.
-import { REASONS } from '../../claims/dead-letter-store.js';
+
 import { isLoopback } from '../../client/options.js';
+import { REASONS } from '../../contracts/dead-letter-store.js';
 import type { ReplayFilter } from '../../dead-letters/dead-letter-filter.js';
 import { secretFault } from '../../secret-text.js';
 import { isKeyId } from '../../signature.js';

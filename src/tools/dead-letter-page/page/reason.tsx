@@ -1,5 +1,5 @@
 // The reason of a dead letter: an icon and a word, so that it never depends on colour alone.
-import type { DeadLetterReason } from '../../../claims/dead-letter-store.js';
+import type { DeadLetterReason } from '../../../contracts/dead-letter-store.js';
 import { Icon, type IconName } from '../../pages/components/icon.js';
 
 interface Look {

@@ -1,5 +1,5 @@
 // Explains why a letter was kept, what to fix, and what a replay would do now.
-import type { DeadLetter, DeadLetterReason } from '../../../claims/dead-letter-store.js';
+import type { DeadLetter, DeadLetterReason } from '../../../contracts/dead-letter-store.js';
 import type { DeadLetters } from '../../../dead-letters/dead-letters.js';
 import type { ReplayEnd, ReplayReport } from '../../../dead-letters/replay.js';
 import type { ErrorCode, Issue } from '../../../errors.js';

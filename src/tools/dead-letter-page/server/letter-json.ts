@@ -1,6 +1,6 @@
 // One letter as JSON: the row of the list, the masked detail, and the exact bytes.
 import { TextDecoder } from 'node:util';
-import type { DeadLetter, DeadLetterContent, Discarded } from '../../../claims/dead-letter-store.js';
+import type { DeadLetter, DeadLetterContent, Discarded } from '../../../contracts/dead-letter-store.js';
 import type { DeadLetters } from '../../../dead-letters/dead-letters.js';
 import { isFieldName } from '../../../events/issues.js';
 

@@ -1,7 +1,7 @@
 // The options of the dead-letter page, checked before any request.
 import type { IncomingMessage } from 'node:http';
 import type { ForgottenEvent } from '../../../claims/forget-event.js';
-import type { ForgetResult } from '../../../claims/idempotency-store.js';
+import type { ForgetResult } from '../../../contracts/idempotency-store.js';
 import type { DeadLetters } from '../../../dead-letters/dead-letters.js';
 import { ConfigurationError, show } from '../../../errors.js';
 import { LETTERS_LOGGER, type Logger, loggerOf } from '../../../logger.js';

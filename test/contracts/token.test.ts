@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { newToken } from '../../src/claims/token.js';
+import { newToken } from '../../src/contracts/token.js';
 
 test('tokens are 32 hex digits, and no two are the same', () => {
   const tokens = Array.from({ length: 1_000 }, newToken);
