@@ -5,8 +5,6 @@ export { type ConstructEventOptions, constructEvent } from './construct-event.js
 export type * from './contracts/for-doors.js';
 export type { DeadLetterFilter, ReplayFilter } from './dead-letters/dead-letter-filter.js';
 export type { DeadLetters } from './dead-letters/dead-letters.js';
-export type { DeadLetterCount } from './dead-letters/letter-queries.js';
-export { type MemoryDeadLettersOptions, memoryDeadLetters } from './dead-letters/memory.js';
 export type {
   ReplayCounts,
   ReplayEnd,
@@ -15,6 +13,7 @@ export type {
   ReplayProgress,
   ReplayReport,
 } from './dead-letters/replay.js';
+export { NonRetriableError, RetryAfterError } from './deliveries/verdict.js';
 export {
   type BodyCode,
   BodyError,
@@ -57,8 +56,8 @@ export type {
   Matching,
   Pattern,
 } from './handlers/handler.js';
-export type { HeadersLike } from './handlers/headers.js';
-export { NonRetriableError, RetryAfterError } from './handlers/verdict.js';
+export type { HeadersLike } from './http/headers.js';
+export type { Answer } from './http/send-answer.js';
 export type { Logger, LogMethod } from './logger.js';
 export type { DeliveryRecord, ExhaustedLetter, HandlerReport, Observer, Outcome } from './observer.js';
 export { type CachedKeysOptions, cachedKeys, type LoadKeys } from './options/cached-keys.js';
@@ -66,7 +65,8 @@ export type { KeyFunction, OutdatedKeys } from './options/keys.js';
 export type { DriftPolicy, RedriveOptions, RedriveReason, SandboxPolicy } from './options/option-checks.js';
 export type { HandlersByPattern, ReceiverOptions } from './options/options.js';
 export { keepRawBody } from './receiver/capture-body.js';
-export type { Answer } from './receiver/respond.js';
 export { type FetchContext, type Receiver, receiver } from './receiver.js';
 export { type PrivateKey, verifySignature } from './signature.js';
+export type { DeadLetterCount } from './stores/letters/count-letters.js';
+export { type MemoryDeadLettersOptions, memoryDeadLetters } from './stores/letters/memory.js';
 export { type MemoryStoreOptions, memoryStore } from './stores/memory.js';

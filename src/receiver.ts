@@ -6,25 +6,27 @@ import type { DeadLetterStore } from './contracts/dead-letter-store.js';
 import type { ForgetResult } from './contracts/idempotency-store.js';
 import { type DeadLetters, openDeadLetters, openRedrive } from './dead-letters/dead-letters.js';
 import { Letter, type LetterRules, letterRules } from './dead-letters/letter.js';
+import { defaultLogger, runsInWorker } from './default-logger.js';
+import { Delivery, type Result } from './deliveries/delivery.js';
+import { DeliveryLog } from './deliveries/delivery-log.js';
+import { HeaderWatch } from './deliveries/header-watch.js';
+import { InFlightLimiter } from './deliveries/in-flight-limiter.js';
+import { RECEIVER_STATS, ReceiverStats } from './deliveries/receiver-stats.js';
 import { ConfigurationError, type EventError, internalError, Rejection } from './errors.js';
 import type { EventOf, EventSchemas, UnknownEvent } from './events/event.js';
-import { Delivery, type Result } from './handlers/delivery.js';
 import type { Handler, HandlerOptions, InvalidHandler, Matching, Pattern } from './handlers/handler.js';
-import { type HeadersLike, headersOf } from './handlers/headers.js';
+import { type HeadersLike, headersOf } from './http/headers.js';
+import { hasLeft } from './http/read-body.js';
+import { type Answer, type Sent, send } from './http/send-answer.js';
 import { describeError, type Logger, loggerOf, writeLog } from './logger.js';
 import { notifyObserver, observedDelivery } from './observer.js';
-import { defaultLogger, runsInWorker } from './options/default-logger.js';
 import { type Configuration, type ReceiverOptions, resolveOptions } from './options/options.js';
-import { type BodySource, captureBody, hasLeft, inspectHeaders } from './receiver/capture-body.js';
+import { type BodySource, captureBody, inspectHeaders } from './receiver/capture-body.js';
 import { checkSignature, findSignature } from './receiver/check-signature.js';
 import { decodeEvent } from './receiver/decode-event.js';
 import { type AnswerEarly, processEvent } from './receiver/process-event.js';
-import { type Answer, respond, responseOf, type Sent, send } from './receiver/respond.js';
+import { respond, responseOf } from './receiver/respond.js';
 import { memoryStore } from './stores/memory.js';
-import { DeliveryLog } from './telemetry/delivery-log.js';
-import { HeaderWatch } from './telemetry/header-watch.js';
-import { InFlightLimiter } from './telemetry/in-flight-limiter.js';
-import { RECEIVER_STATS, ReceiverStats } from './telemetry/receiver-stats.js';
 
 /** A request handler for Express, Connect and `http.createServer`, for servers that speak fetch, and for code that has no request. */
 export interface Receiver<

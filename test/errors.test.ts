@@ -13,9 +13,9 @@ import {
   Rejection,
   SignatureError,
   StoreError,
-  show,
   WebhookError,
 } from '../src/errors.js';
+import { show } from '../src/misuse.js';
 import { down } from './setup/raise.js';
 import { ROOT } from './setup/shell.js';
 

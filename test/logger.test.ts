@@ -355,7 +355,7 @@ describe('without a logger', () => {
     try {
       await jest.isolateModulesAsync(async () => {
         jest.doMock('pino', () => jest.requireActual('pino/browser'));
-        const { defaultLogger } = await import('../src/options/default-logger.js');
+        const { defaultLogger } = await import('../src/default-logger.js');
         const logger = defaultLogger();
         logger.warn({ code: 'BODY_TIMEOUT' }, 'delivery');
         expect(written).toHaveLength(1);

@@ -1,8 +1,9 @@
 // `hooks.forget()`: forgets an event, so that its next delivery is processed like a new one.
 
 import { type ForgetResult, type IdempotencyStore, keyOf } from '../contracts/idempotency-store.js';
-import { ConfigurationError, StoreError, show } from '../errors.js';
+import { ConfigurationError, StoreError } from '../errors.js';
 import { type Logger, shorten, writeLog } from '../logger.js';
+import { show } from '../misuse.js';
 import { StoreCalls, type StoreRules } from './store-calls.js';
 import { StoreFailure } from './timed-calls.js';
 

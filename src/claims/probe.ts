@@ -1,5 +1,5 @@
 // Asks a store for something that many callers read: with a deadline and a cache.
-import { withDeadline } from './deadline.js';
+import { withDeadline } from '../time.js';
 
 /** Milliseconds. A driver may wait forever for a server that went silent, so the store is asked again after this time. */
 const GIVEN_UP_MS = 30_000;

@@ -1,8 +1,9 @@
 // The options of the client: their defaults and checks.
-import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
+import { ConfigurationError } from '../errors.js';
+import { refuseUnknownOptions, show } from '../misuse.js';
 import { anything, defineOptions, type OptionRule, option } from '../options/define-options.js';
-import { MAX_TIMER_MS } from '../options/duration.js';
 import { isSandboxKey, keysIn } from '../signature.js';
+import { MAX_TIMER_MS } from '../time.js';
 import { type Codec, codec } from './codec.js';
 import { type AccessTokenSource, type Credential, keyCredential, tokenCredential } from './credential.js';
 

@@ -1,5 +1,6 @@
 // One call of the service: its credential, timeout and retries.
-import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
+import { ConfigurationError } from '../errors.js';
+import { refuseUnknownOptions, show } from '../misuse.js';
 import type { Codec, Reader } from './codec.js';
 import { type Authorization, redactor } from './credential.js';
 import { AuthenticationError, ConnectionError, NotFoundError, ServiceError } from './errors.js';

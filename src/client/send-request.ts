@@ -1,6 +1,7 @@
 // Sends one request and reads the whole answer, up to a limit.
 import { TextDecoder } from 'node:util';
-import { ConfigurationError, show } from '../errors.js';
+import { ConfigurationError } from '../errors.js';
+import { show } from '../misuse.js';
 import type { Redact } from './credential.js';
 import { type ConnectionCode, ConnectionError, ServiceError } from './errors.js';
 import type { Fetch, FetchResponse, ResolvedOptions } from './options.js';

@@ -1,5 +1,6 @@
 // The client of API v2: `account` and `webhooks`.
-import { ConfigurationError, refuseUnknownOptions } from '../errors.js';
+import { ConfigurationError } from '../errors.js';
+import { refuseUnknownOptions } from '../misuse.js';
 import type { Account, Codec, Webhook, WebhookFields } from './codec.js';
 import { type Ensured, ensureWebhook } from './ensure.js';
 import { isLoopback, type RequestOptions, resolveOptions, type ServiceClientOptions } from './options.js';

@@ -16,8 +16,8 @@ import {
 } from '../contracts/dead-letter-store.js';
 import { StoreError } from '../errors.js';
 import type { Logger } from '../logger.js';
+import { LetterGroups, sumOf } from '../stores/letters/count-letters.js';
 import type { LetterQuery } from './dead-letter-filter.js';
-import { LetterGroups, sumOf } from './letter-queries.js';
 
 /** How many letters are listed with one call, unless the caller wants fewer. */
 export const MAX_PAGE = 100;

@@ -2,11 +2,12 @@
 import { types } from 'node:util';
 
 import { type DeadLetterQuery, type DeadLetterReason, REASONS } from '../contracts/dead-letter-store.js';
-import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
+import { ConfigurationError } from '../errors.js';
 import { isEventName } from '../events/envelope.js';
-import { parseDuration } from '../options/duration.js';
+import { refuseUnknownOptions, show } from '../misuse.js';
 import * as check from '../options/option-checks.js';
 import { isKeyId } from '../signature.js';
+import { parseDuration } from '../time.js';
 
 /** Selects the letters that match every given field; without fields, all letters. */
 export interface ReplayFilter {

@@ -8,14 +8,14 @@ import type {
   DeadLetterStore,
   Discarded,
 } from '../contracts/dead-letter-store.js';
+import { defaultLogger } from '../default-logger.js';
+import type { InFlightLimiter } from '../deliveries/in-flight-limiter.js';
 import { describeError, LETTERS_LOGGER, writeLog } from '../logger.js';
-import { defaultLogger } from '../options/default-logger.js';
 import type { Configuration } from '../options/options.js';
-import type { InFlightLimiter } from '../telemetry/in-flight-limiter.js';
+import type { DeadLetterCount } from '../stores/letters/count-letters.js';
 import { DeadLetterCalls, listLetters } from './dead-letter-calls.js';
 import { type DeadLetterFilter, queryOf } from './dead-letter-filter.js';
 import { nextTry } from './due.js';
-import type { DeadLetterCount } from './letter-queries.js';
 import type { ReplayOptions, ReplayReport } from './replay.js';
 
 /** The dead letters of one receiver: those of its namespace. */

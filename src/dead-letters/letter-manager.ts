@@ -9,13 +9,14 @@ import type {
   DeadLetterPageRequest,
   Discarded,
 } from '../contracts/dead-letter-store.js';
-import { ConfigurationError, refuseUnknownOptions, StoreError, show } from '../errors.js';
+import type { InFlightLimiter } from '../deliveries/in-flight-limiter.js';
+import { ConfigurationError, StoreError } from '../errors.js';
+import { refuseUnknownOptions, show } from '../misuse.js';
 import { byName, wholeNumber } from '../options/option-checks.js';
 import type { Configuration } from '../options/options.js';
-import type { InFlightLimiter } from '../telemetry/in-flight-limiter.js';
+import { type DeadLetterCount, sumOf } from '../stores/letters/count-letters.js';
 import { answerOrThrow, type DeadLetterCalls, listLetters, MAX_PAGE } from './dead-letter-calls.js';
 import { type DeadLetterFilter, queryOf } from './dead-letter-filter.js';
-import { type DeadLetterCount, sumOf } from './letter-queries.js';
 import { claimCalls, keyOfLetter, LetterReplayer, withLetterLock } from './letter-replayer.js';
 import { type ReplayOptions, type ReplayReport, replay, replaySettings } from './replay.js';
 

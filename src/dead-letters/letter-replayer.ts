@@ -1,21 +1,21 @@
 // Replays one dead letter: decodes and processes it again, with the current handlers and schemas.
 
-import { withDeadline } from '../claims/deadline.js';
 import { DigestFingerprint } from '../claims/fingerprint.js';
 import { Lease } from '../claims/lease.js';
 import { StoreCalls } from '../claims/store-calls.js';
 import { StoreFailure } from '../claims/timed-calls.js';
 import type { DeadLetter, DeadLetterContent } from '../contracts/dead-letter-store.js';
 import { type IdempotencyStore, keyOf } from '../contracts/idempotency-store.js';
+import { Delivery, type Result } from '../deliveries/delivery.js';
+import { DeliveryLog } from '../deliveries/delivery-log.js';
 import { type ErrorCode, Rejection, storeUnavailable } from '../errors.js';
 import type { Decoded } from '../events/envelope.js';
-import { Delivery, type Result } from '../handlers/delivery.js';
 import { type LogLevel, shorten, writeLog } from '../logger.js';
 import type { Configuration } from '../options/options.js';
 import { decodeEvent } from '../receiver/decode-event.js';
 import { type DecodedDelivery, processEvent } from '../receiver/process-event.js';
 import { isSignature, type SigningKey, verify } from '../signature.js';
-import { DeliveryLog } from '../telemetry/delivery-log.js';
+import { withDeadline } from '../time.js';
 import { answerOrThrow, type DeadLetterCalls } from './dead-letter-calls.js';
 import { Letter, type LetterRules } from './letter.js';
 import type { ReplayEnd, ReplayedLetter, ReplaySettings } from './replay.js';

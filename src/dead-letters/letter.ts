@@ -13,8 +13,8 @@ import type {
 } from '../contracts/dead-letter-store.js';
 import { keyOf } from '../contracts/idempotency-store.js';
 import { newToken } from '../contracts/token.js';
-import type { Delivery } from '../handlers/delivery.js';
-import { keptHeaders } from '../handlers/headers.js';
+import type { Delivery } from '../deliveries/delivery.js';
+import { keptHeaders } from '../http/headers.js';
 import type { Configuration } from '../options/options.js';
 import type { DeliveryLetter, Unprocessed } from '../receiver/process-event.js';
 import { DeadLetterCalls } from './dead-letter-calls.js';

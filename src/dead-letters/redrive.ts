@@ -3,11 +3,11 @@
 import { digestOf } from '../claims/fingerprint.js';
 import { StoreFailure } from '../claims/timed-calls.js';
 import type { DeadLetter } from '../contracts/dead-letter-store.js';
+import type { InFlightLimiter } from '../deliveries/in-flight-limiter.js';
 import { StoreError } from '../errors.js';
 import { describeError, shorten, writeLog } from '../logger.js';
 import { type ExhaustedLetter, notifyObserver } from '../observer.js';
 import type { Configuration } from '../options/options.js';
-import type { InFlightLimiter } from '../telemetry/in-flight-limiter.js';
 import type { DeadLetterCalls } from './dead-letter-calls.js';
 import { nextTryAt, pointsPassed, pointsUsed } from './due.js';
 import { claimCalls, LetterReplayer, withLock } from './letter-replayer.js';

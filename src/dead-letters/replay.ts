@@ -2,11 +2,12 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { DeadLetter } from '../contracts/dead-letter-store.js';
-import { ConfigurationError, type Issue, Rejection, refuseUnknownOptions, show } from '../errors.js';
+import type { InFlightLimiter, Place } from '../deliveries/in-flight-limiter.js';
+import { ConfigurationError, type Issue, Rejection } from '../errors.js';
 import { writeLog } from '../logger.js';
+import { refuseUnknownOptions, show } from '../misuse.js';
 import { notifyObserver } from '../observer.js';
 import * as check from '../options/option-checks.js';
-import type { InFlightLimiter, Place } from '../telemetry/in-flight-limiter.js';
 import { answerOrThrow, type DeadLetterCalls } from './dead-letter-calls.js';
 import { FILTERS, type LetterQuery, queryOf, type ReplayFilter } from './dead-letter-filter.js';
 

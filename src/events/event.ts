@@ -1,6 +1,7 @@
 // The event types, and the registry of declared events.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
-import { ConfigurationError, show } from '../errors.js';
+import { ConfigurationError } from '../errors.js';
+import { show } from '../misuse.js';
 import { isEventName } from './envelope.js';
 import { fitsTransactionPaid, type TransactionPaidPayload, transactionPaidPayload } from './transaction.js';
 

@@ -1,15 +1,16 @@
 // One run of the handlers of an event: starts their calls and tracks their results.
-import { withDeadline } from '../claims/deadline.js';
+
 import type { HandlerClaim } from '../contracts/idempotency-store.js';
+import type { Delivery } from '../deliveries/delivery.js';
+import { type Objection, objectionOf } from '../deliveries/verdict.js';
 import { ConfigurationError, WebhookError } from '../errors.js';
 import type { EventNames } from '../events/envelope.js';
 import { handlerErrorFields, type Logger, type LogLevel, writeLog } from '../logger.js';
 import { type HandlerReport, type Observer, observed } from '../observer.js';
-import type { Delivery } from './delivery.js';
+import { withDeadline } from '../time.js';
 import { type Attempt, DeliveryContext, NO_ONCE, ONCE_UNNAMED } from './handler-context.js';
 import type { MatchedHandlers, Registration } from './handlers.js';
 import type { SerialValues } from './serial-locks.js';
-import { type Objection, objectionOf } from './verdict.js';
 
 /** What all calls of a run share. */
 interface RunInput {

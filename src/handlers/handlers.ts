@@ -1,7 +1,8 @@
 // Registers handlers by pattern, and finds the handlers of an event.
 import type { IdempotencyStore } from '../contracts/idempotency-store.js';
-import { ConfigurationError, didYouMean, EventError, refuseUnknownOptions, show } from '../errors.js';
+import { ConfigurationError, EventError } from '../errors.js';
 import { type Decoded, isEventName } from '../events/envelope.js';
+import { didYouMean, refuseUnknownOptions, show } from '../misuse.js';
 import type { Outcome } from '../observer.js';
 import type { HandlerOptions } from './handler.js';
 

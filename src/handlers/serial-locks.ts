@@ -1,13 +1,14 @@
 // Locks for `serial` handlers: one delivery at a time per value, across processes.
 import { setTimeout as pause } from 'node:timers/promises';
-import { withDeadline } from '../claims/deadline.js';
 import { digestOf } from '../claims/fingerprint.js';
 import { Lease } from '../claims/lease.js';
 import { type Claimant, StoreCalls, type StoreRules } from '../claims/store-calls.js';
 import { StoreFailure } from '../claims/timed-calls.js';
 import type { IdempotencyStore } from '../contracts/idempotency-store.js';
-import { ConfigurationError, HandlerError, Rejection, show, storeUnavailable } from '../errors.js';
+import { ConfigurationError, HandlerError, Rejection, storeUnavailable } from '../errors.js';
 import { handlerErrorFields, writeLog } from '../logger.js';
+import { show } from '../misuse.js';
+import { withDeadline } from '../time.js';
 import type { MatchedHandlers, Registration } from './handlers.js';
 
 /** The serial value of each handler with the option `serial`. */

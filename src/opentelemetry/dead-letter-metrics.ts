@@ -9,7 +9,8 @@ import {
 } from '@opentelemetry/api';
 import { Probe } from '../claims/probe.js';
 import type { DeadLetterGroup } from '../contracts/dead-letter-store.js';
-import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
+import { ConfigurationError } from '../errors.js';
+import { refuseUnknownOptions, show } from '../misuse.js';
 import { byName } from '../options/option-checks.js';
 import { letterLabels } from './metrics.js';
 import { checkProvider } from './open-telemetry.js';

@@ -1,6 +1,7 @@
 // An observer that reports deliveries and handlers to OpenTelemetry.
 import type { MeterProvider, TracerProvider } from '@opentelemetry/api';
-import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
+import { ConfigurationError } from '../errors.js';
+import { refuseUnknownOptions, show } from '../misuse.js';
 import type { Observer } from '../observer.js';
 import { currentMetrics } from './metrics.js';
 import { Spans } from './spans.js';

@@ -11,8 +11,8 @@ import {
   type TracerProvider,
   trace,
 } from '@opentelemetry/api';
+import { objectionOf } from '../deliveries/verdict.js';
 import { ANSWERS } from '../errors.js';
-import { objectionOf } from '../handlers/verdict.js';
 import { describeError, shorten } from '../logger.js';
 import type { DeliveryRecord, Observer } from '../observer.js';
 

@@ -1,6 +1,7 @@
 // The checks of a receiver's health: a name, whether it is ok, a value, and what to fix.
-import type { DeadLetterCount } from '../dead-letters/letter-queries.js';
-import type { Reachable } from '../telemetry/receiver-stats.js';
+
+import type { Reachable } from '../deliveries/receiver-stats.js';
+import type { DeadLetterCount } from '../stores/letters/count-letters.js';
 import type { HealthRules } from './health-options.js';
 
 /** One check. Nothing in it comes from outside. */

@@ -1,8 +1,9 @@
 // The options of `health()`: the thresholds for 503, and deadlines for the stores.
-import { ConfigurationError, show } from '../errors.js';
+import { ConfigurationError } from '../errors.js';
+import { show } from '../misuse.js';
 import { defineOptions, type OptionRule, option, optional } from '../options/define-options.js';
-import { parseDuration } from '../options/duration.js';
 import * as check from '../options/option-checks.js';
+import { parseDuration } from '../time.js';
 
 /** A value without a threshold is only reported. Durations are milliseconds, or text like `'6h'`. */
 export interface HealthOptions {

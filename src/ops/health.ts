@@ -2,9 +2,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Probe } from '../claims/probe.js';
 import type { DeadLetters } from '../dead-letters/dead-letters.js';
-import { ConfigurationError, show } from '../errors.js';
-import { send } from '../receiver/respond.js';
-import { RECEIVER_STATS, type ReceiverStats } from '../telemetry/receiver-stats.js';
+import { RECEIVER_STATS, type ReceiverStats } from '../deliveries/receiver-stats.js';
+import { ConfigurationError } from '../errors.js';
+import { send } from '../http/send-answer.js';
+import { show } from '../misuse.js';
 import {
   closingCheck,
   type HealthCheck,

@@ -1,10 +1,11 @@
 // Caches private keys, and reloads them when a delivery shows that they are outdated.
 
-import { withDeadline } from '../claims/deadline.js';
-import { ConfigurationError, show } from '../errors.js';
+import { defaultLogger } from '../default-logger.js';
+import { ConfigurationError } from '../errors.js';
 import { describeError, type Logger, writeLog } from '../logger.js';
+import { show } from '../misuse.js';
 import { signingKeys } from '../signature.js';
-import { defaultLogger } from './default-logger.js';
+import { withDeadline } from '../time.js';
 import { defineOptions, type OptionRule, option } from './define-options.js';
 import type { KeyFunction, OutdatedKeys } from './keys.js';
 import * as check from './option-checks.js';

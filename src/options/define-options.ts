@@ -1,5 +1,6 @@
 // Defines the options of an entry point as one table: default, check and name.
-import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
+import { ConfigurationError } from '../errors.js';
+import { refuseUnknownOptions, show } from '../misuse.js';
 
 /** The default of one option, and the check that returns its value as it is used. */
 export interface OptionRule<Value> {

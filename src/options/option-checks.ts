@@ -3,13 +3,14 @@ import { constants } from 'node:buffer';
 import { parse as parseSize } from 'bytes';
 import type { DeadLetterStore } from '../contracts/dead-letter-store.js';
 import type { IdempotencyStore } from '../contracts/idempotency-store.js';
-import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
-import { isCredential } from '../handlers/headers.js';
+import { ConfigurationError } from '../errors.js';
+import { isCredential } from '../http/headers.js';
 import { isLogger, isWinston, type Logger, silentLogger } from '../logger.js';
+import { refuseUnknownOptions, show } from '../misuse.js';
 import type { Observer } from '../observer.js';
 import { isHeaderName } from '../signature.js';
+import { MAX_TIMER_MS, parseDuration } from '../time.js';
 import { type OptionRule, oneOf, option } from './define-options.js';
-import { MAX_TIMER_MS, parseDuration } from './duration.js';
 
 /** Milliseconds for a timer. */
 export function duration(fallback: number | string, least = 1): OptionRule<number> {

@@ -1,9 +1,9 @@
 // Warns, when a receiver is created, about options that are valid but probably a mistake.
 import type { DeadLetterStore } from '../contracts/dead-letter-store.js';
 import type { IdempotencyStore } from '../contracts/idempotency-store.js';
+import { defaultLogger } from '../default-logger.js';
 import { type Logger, writeLog } from '../logger.js';
 import { hasKeyPrefix, isSandboxKey, isSimulatorKey, keysIn } from '../signature.js';
-import { defaultLogger } from './default-logger.js';
 import { KEY_VARIABLE } from './keys.js';
 
 interface Resolved {

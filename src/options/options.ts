@@ -2,11 +2,12 @@
 
 import type { DeadLetterStore } from '../contracts/dead-letter-store.js';
 import type { IdempotencyStore } from '../contracts/idempotency-store.js';
-import { ConfigurationError, show } from '../errors.js';
+import { ConfigurationError } from '../errors.js';
 import { declareEvents, type EventOf, type EventSchemas } from '../events/event.js';
 import type { Handler, Matching, Pattern } from '../handlers/handler.js';
 import { Handlers } from '../handlers/handlers.js';
 import type { Logger } from '../logger.js';
+import { show } from '../misuse.js';
 import type { Observer } from '../observer.js';
 import type { SigningKey } from '../signature.js';
 import {

@@ -1,9 +1,10 @@
 // Handlers that add deliveries to a queue of any broker, and the checks that all queues share.
 import { createHash } from 'node:crypto';
 import { types } from 'node:util';
-import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
+import { ConfigurationError } from '../errors.js';
 import type { HandlerContext } from '../handlers/handler.js';
 import { signedAs } from '../handlers/handler-context.js';
+import { refuseUnknownOptions, show } from '../misuse.js';
 import * as check from '../options/option-checks.js';
 import { pack, type QueuedDelivery } from './queued-delivery.js';
 

@@ -1,9 +1,10 @@
 // Maps the result of a job to what its queue does, the same for every broker.
+
+import type { Delivery, Result } from '../deliveries/delivery.js';
 import { ANSWERS, type ErrorCode, Rejection, type WebhookError } from '../errors.js';
-import type { Delivery, Result } from '../handlers/delivery.js';
 import { describeError } from '../logger.js';
 import type { Outcome } from '../observer.js';
-import { MAX_TIMER_MS } from '../options/duration.js';
+import { MAX_TIMER_MS } from '../time.js';
 
 /**
  * What to do with a job: complete it (`done`), run it again after `delayMs` without counting an attempt (`later`), retry it

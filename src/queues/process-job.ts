@@ -1,13 +1,13 @@
 // Processes a job: decodes its event, and runs the handlers as for a delivery.
 import { AsyncResource } from 'node:async_hooks';
 import { DigestFingerprint } from '../claims/fingerprint.js';
+import { defaultLogger } from '../default-logger.js';
+import { Delivery, type Result } from '../deliveries/delivery.js';
+import type { DeliveryLog } from '../deliveries/delivery-log.js';
 import { internalError, Rejection } from '../errors.js';
-import { Delivery, type Result } from '../handlers/delivery.js';
-import { defaultLogger } from '../options/default-logger.js';
 import type { Configuration } from '../options/options.js';
 import { decodeEvent } from '../receiver/decode-event.js';
 import { type AnswerEarly, processEvent } from '../receiver/process-event.js';
-import type { DeliveryLog } from '../telemetry/delivery-log.js';
 import { type JobVerdict, jobVerdict } from './job-verdict.js';
 import { unpack } from './queued-delivery.js';
 

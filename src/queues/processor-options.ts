@@ -5,10 +5,10 @@ import type { EventSchemas } from '../events/event.js';
 import { Handlers } from '../handlers/handlers.js';
 import type { Logger } from '../logger.js';
 import { defineOptions, type OptionRule } from '../options/define-options.js';
-import { MAX_TIMER_MS } from '../options/duration.js';
 import * as check from '../options/option-checks.js';
 import { warnOfOptions } from '../options/option-warnings.js';
 import { MAX_HANDLER_TIME_MS, RECEIVER_RULES, STORE_TIMEOUT_MS } from '../options/options.js';
+import { MAX_TIMER_MS } from '../time.js';
 import type { JobConfiguration } from './process-job.js';
 
 export interface ProcessorOptions<Events extends EventSchemas = {}, Extra extends object = {}> {

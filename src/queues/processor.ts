@@ -1,8 +1,10 @@
 // Processes jobs of any queue: runs the handlers, and returns a verdict.
-import { ConfigurationError, show } from '../errors.js';
+
+import { DeliveryLog } from '../deliveries/delivery-log.js';
+import { ConfigurationError } from '../errors.js';
 import type { EventSchemas } from '../events/event.js';
+import { show } from '../misuse.js';
 import type { HandlersByPattern } from '../options/options.js';
-import { DeliveryLog } from '../telemetry/delivery-log.js';
 import type { JobVerdict } from './job-verdict.js';
 import { type JobDetails, processJob } from './process-job.js';
 import { configureJobs, type ProcessorOptions } from './processor-options.js';

@@ -1,7 +1,7 @@
 // The data of a job: the signed bytes, so that the worker decodes exactly what was checked.
 import type { IncomingHttpHeaders } from 'node:http';
 import type { HandlerContext } from '../handlers/handler.js';
-import { withoutCredentials } from '../handlers/headers.js';
+import { withoutCredentials } from '../http/headers.js';
 import { asBytes } from '../signature.js';
 
 /** The data of a job. */

@@ -1,10 +1,10 @@
 // Station 2: bytes -> the key that signed them.
 import type { IncomingHttpHeaders } from 'node:http';
-import { withDeadline } from '../claims/deadline.js';
 import { ConfigurationError, Rejection } from '../errors.js';
 import type { FreshKeys, KeysOf } from '../options/keys.js';
 import type { Configuration } from '../options/options.js';
 import { isSignature, type SigningKey, verify } from '../signature.js';
+import { withDeadline } from '../time.js';
 
 /** Which key signed the bytes. */
 export interface Proof {

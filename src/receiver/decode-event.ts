@@ -3,7 +3,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { parse, safeParse } from 'secure-json-parse';
-import { withDeadline } from '../claims/deadline.js';
 import { digestOf } from '../claims/fingerprint.js';
 import { Rejection } from '../errors.js';
 import { type Decoded, type Envelope, envelope, isEnvelope, isEventName, isMap } from '../events/envelope.js';
@@ -12,6 +11,7 @@ import { toIssues } from '../events/issues.js';
 import { roundedIntegers } from '../events/transaction.js';
 import type { Configuration } from '../options/options.js';
 import type { SigningKey } from '../signature.js';
+import { withDeadline } from '../time.js';
 
 type DecodeRules = Pick<Configuration, 'events' | 'sandbox'> &
   Partial<Pick<Configuration, 'drift' | 'storeTimeout' | 'deadLetters'>>;

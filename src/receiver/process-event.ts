@@ -5,13 +5,13 @@ import { Lease } from '../claims/lease.js';
 import { StoreCalls } from '../claims/store-calls.js';
 import { StoreFailure } from '../claims/timed-calls.js';
 import { type IdempotencyStore, keyOf } from '../contracts/idempotency-store.js';
+import type { Delivery, Result } from '../deliveries/delivery.js';
+import { verdictOf } from '../deliveries/verdict.js';
 import { handlersFailed, Rejection, storeUnavailable } from '../errors.js';
 import type { Decoded } from '../events/envelope.js';
-import type { Delivery, Result } from '../handlers/delivery.js';
 import { HandlerRun } from '../handlers/handler-run.js';
 import type { MatchedHandlers } from '../handlers/handlers.js';
 import { SerialLocks, type SerialValues, serialValuesOf } from '../handlers/serial-locks.js';
-import { verdictOf } from '../handlers/verdict.js';
 import type { DeadLetterReason } from '../observer.js';
 import type { Configuration } from '../options/options.js';
 

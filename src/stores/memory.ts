@@ -8,8 +8,9 @@ import type {
   IdempotencyStore,
   Lock,
 } from '../contracts/idempotency-store.js';
-import { ConfigurationError, refuseUnknownOptions, StoreError, show } from '../errors.js';
-import { retentionMs } from '../options/duration.js';
+import { ConfigurationError, StoreError } from '../errors.js';
+import { refuseUnknownOptions, show } from '../misuse.js';
+import { retentionMs } from '../time.js';
 
 export interface MemoryStoreOptions {
   /**

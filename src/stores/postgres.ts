@@ -2,14 +2,15 @@
 
 import type { DeadLetterStore } from '../contracts/dead-letter-store.js';
 import type { WithOnce } from '../contracts/idempotency-store.js';
-import type { LetterOptions } from '../dead-letters/stored-letters.js';
-import { ConfigurationError, refuseUnknownOptions } from '../errors.js';
-import { retentionMs } from '../options/duration.js';
+import { ConfigurationError } from '../errors.js';
+import { refuseUnknownOptions } from '../misuse.js';
+import { retentionMs } from '../time.js';
+import { PostgresLetterRows } from './letters/postgres.js';
+import { storedInSql } from './letters/sql-rows.js';
+import type { LetterOptions } from './letters/stored-letters.js';
 import { sqlEngine, type TableStore } from './sql/engine.js';
-import { storedInSql } from './sql/letter-rows.js';
 import { type ClientOf, PgConnections, type PostgresPool } from './sql/pg-connections.js';
 import { PostgresDialect } from './sql/postgres.js';
-import { PostgresLetterRows } from './sql/postgres-letters.js';
 
 export type * from '../contracts/for-doors.js';
 export type { PostgresClient, PostgresPool, PostgresQuery, PostgresReply } from './sql/pg-connections.js';

@@ -3,8 +3,8 @@
 import { type ForgettableResult, lockOf } from '../claims/lock-of-claim.js';
 import type { ClaimRequest, ForgetResult, IdempotencyStore } from '../contracts/idempotency-store.js';
 import { newToken, type Owner } from '../contracts/token.js';
-import { refuseUnknownOptions } from '../errors.js';
-import { retentionMs } from '../options/duration.js';
+import { refuseUnknownOptions } from '../misuse.js';
+import { retentionMs } from '../time.js';
 import { connectionOf, invalidReply, text } from './redis/connection.js';
 import {
   CLAIM,
@@ -25,7 +25,7 @@ export {
   type RedisDeadLetters,
   type RedisDeadLettersOptions,
   redisDeadLetters,
-} from './redis/dead-letters.js';
+} from './letters/redis.js';
 export type { SendCommand };
 
 export interface RedisStoreOptions {

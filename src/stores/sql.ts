@@ -1,8 +1,8 @@
 // Remembers event ids in Postgres or MySQL, through any client or ORM.
 
 import type { WithOnce } from '../contracts/idempotency-store.js';
-import { refuseUnknownOptions } from '../errors.js';
-import { retentionMs } from '../options/duration.js';
+import { refuseUnknownOptions } from '../misuse.js';
+import { retentionMs } from '../time.js';
 import { AnyConnections, DATABASE_OPTIONS, type SqlDatabase } from './sql/any-connections.js';
 import { sqlEngine, type TableStore } from './sql/engine.js';
 import { MysqlDialect } from './sql/mysql.js';
@@ -10,12 +10,12 @@ import { PostgresDialect } from './sql/postgres.js';
 import type { TransactionOf } from './sql/transaction-of.js';
 
 export type * from '../contracts/for-doors.js';
-export type { RunTransaction, SqlDatabase, SqlDialect, SqlValue } from './sql/any-connections.js';
 export {
   type SqlDeadLetters,
   type SqlDeadLettersOptions,
   sqlDeadLetters,
-} from './sql/letters.js';
+} from './letters/sql.js';
+export type { RunTransaction, SqlDatabase, SqlDialect, SqlValue } from './sql/any-connections.js';
 export type { TransactionOf } from './sql/transaction-of.js';
 
 export interface SqlStoreOptions<Client extends object = object, Transaction = TransactionOf<Client>>

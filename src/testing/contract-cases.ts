@@ -1,7 +1,8 @@
 // Makes the cases of a contract suite: each creates a store, tests it, and closes it.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Claim } from '../contracts/idempotency-store.js';
-import { ConfigurationError, show } from '../errors.js';
+import { ConfigurationError } from '../errors.js';
+import { show } from '../misuse.js';
 
 export interface ContractCase {
   /** What the store promises, as a sentence. */

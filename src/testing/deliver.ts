@@ -10,7 +10,8 @@ import {
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { ConfigurationError, show } from '../errors.js';
+import { ConfigurationError } from '../errors.js';
+import { show } from '../misuse.js';
 import { checkOptions, type SignedDelivery, type SigningOptions, signedDelivery } from './sign-delivery.js';
 
 /** An Express app, a `receiver()`, any other request listener, or a server of `node:http`. */

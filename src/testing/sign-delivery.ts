@@ -1,5 +1,6 @@
 // A delivery as the service sends it: serialized once, and signed over exactly those bytes.
-import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
+import { ConfigurationError } from '../errors.js';
+import { refuseUnknownOptions, show } from '../misuse.js';
 import { headerName } from '../options/option-checks.js';
 import { type PrivateKey, sign } from '../signature.js';
 

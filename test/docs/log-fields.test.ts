@@ -17,7 +17,7 @@ const undocumented = (fields: Iterable<string>) =>
   [...new Set(fields)].filter((name) => !documented.includes(name));
 
 test('the table has every field that the line of a delivery may have', () => {
-  const source = readFileSync(join(ROOT, 'src/telemetry/delivery-log.ts'), 'utf8');
+  const source = readFileSync(join(ROOT, 'src/deliveries/delivery-log.ts'), 'utf8');
   const assigned = [...source.matchAll(/\b(?:line|fields)\.(\w+) = /g)].map(([, name = '']) => name);
   expect(assigned.length).toBeGreaterThan(12);
   expect(undocumented(assigned)).toEqual([]);

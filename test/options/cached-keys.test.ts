@@ -8,8 +8,8 @@ import {
   type ReceiverOptions,
   receiver,
 } from 'payment-webhooks';
+import { RECEIVER_STATS, type ReceiverStats } from '../../src/deliveries/receiver-stats.js';
 import { fixtures } from '../../src/fixtures/fixture.js';
-import { RECEIVER_STATS, type ReceiverStats } from '../../src/telemetry/receiver-stats.js';
 import { captureLog } from '../setup/captured-log.js';
 import { delivery } from '../setup/delivery.js';
 import { startEndpoint } from '../setup/endpoint.js';

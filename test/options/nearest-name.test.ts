@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { didYouMean, nearestName } from '../../src/errors.js';
+import { didYouMean, nearestName } from '../../src/misuse.js';
 
 const NAMES = ['limit', 'timeout', 'bodyTimeout', 'storeTimeout', 'sandbox', 'store'];
 

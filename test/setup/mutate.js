@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 /** The tests of each file that is mutated. */
 export const MUTATED = {
   'src/claims/claim-answer.ts': ['claims/store-calls', 'receiver/process-event', 'handlers/serial-locks'],
-  'src/claims/deadline.ts': ['claims/probe', 'handlers/handler-run', 'options/cached-keys'],
+  'src/time.ts': ['time', 'claims/probe', 'handlers/handler-run', 'options/cached-keys'],
   'src/claims/describe-thrown.ts': ['claims/describe-thrown'],
   'src/claims/fingerprint.ts': ['claims/fingerprint', 'dead-letters/replay', 'receiver/process-event'],
   'src/handlers/handler-context.ts': [
@@ -50,9 +50,11 @@ export const MUTATED = {
     'hints',
   ],
   'src/stores/memory.ts': ['stores/memory'],
+  'src/http/read-body.ts': ['http/read-body', 'receiver/capture-body', 'receiver/fetch', 'receiver/memory'],
+  'src/http/send-answer.ts': ['receiver/respond', 'receiver/fetch', 'receiver', 'receiver/capture-body'],
   'src/receiver/capture-body.ts': [
     'receiver/capture-body',
-    'receiver/collect-body',
+    'http/read-body',
     'receiver/fetch',
     'receiver/memory',
     'hints',

@@ -8,7 +8,7 @@ import { postgresDeadLetters, postgresStore } from 'payment-webhooks/stores/post
 import { redisStore } from 'payment-webhooks/stores/redis';
 import { sqlStore } from 'payment-webhooks/stores/sql';
 import { Pool } from 'pg';
-import { RECEIVER_STATS, type ReceiverStats } from '../../src/telemetry/receiver-stats.js';
+import { RECEIVER_STATS, type ReceiverStats } from '../../src/deliveries/receiver-stats.js';
 import { captureLog } from '../setup/captured-log.js';
 import { KEY } from '../setup/delivery.js';
 import { startEndpoint } from '../setup/endpoint.js';

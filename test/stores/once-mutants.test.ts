@@ -6,15 +6,16 @@ import { Pool, type PoolClient } from 'pg';
 import * as lockOfClaim from '../../src/claims/lock-of-claim.js';
 import * as token from '../../src/contracts/token.js';
 import * as errors from '../../src/errors.js';
-import * as duration from '../../src/options/duration.js';
+import * as misuse from '../../src/misuse.js';
+import * as letters from '../../src/stores/letters/sql.js';
 import * as connections from '../../src/stores/sql/any-connections.js';
 import * as dialect from '../../src/stores/sql/dialect.js';
-import * as letters from '../../src/stores/sql/letters.js';
 import * as mysql from '../../src/stores/sql/mysql.js';
 import * as statement from '../../src/stores/sql/statement.js';
 import type { sqlStore } from '../../src/stores/sql.js';
 import { ONCE_CASES } from '../../src/testing/store-contract/once-cases.js';
 import { storeContract } from '../../src/testing/store-contract.js';
+import * as duration from '../../src/time.js';
 import { needing } from '../setup/platform.js';
 import { overPg } from '../setup/sql-clients.js';
 import { type Damage, noticesEachDamage } from './damaged-source.js';
@@ -84,11 +85,12 @@ needing('postgres').describe('the store contract, for once', () => {
         '../../contracts/token.js': token,
         '../../errors.js': errors,
         '../errors.js': errors,
-        '../options/duration.js': duration,
+        '../misuse.js': misuse,
+        '../time.js': duration,
         './dialect.js': dialect,
         './statement.js': statement,
         './sql/any-connections.js': connections,
-        './sql/letters.js': letters,
+        './letters/sql.js': letters,
         './sql/mysql.js': mysql,
       },
       contract: (create) => {

@@ -1,8 +1,9 @@
 // Adds deliveries to a queue of BullMQ: a handler that resolves when Redis has the job.
 import type { JobsOptions } from 'bullmq';
-import { ConfigurationError, show } from '../../errors.js';
+import { ConfigurationError } from '../../errors.js';
 import { writeLog } from '../../logger.js';
-import { retentionMs } from '../../options/duration.js';
+import { show } from '../../misuse.js';
+import { retentionMs } from '../../time.js';
 import { checkEnqueueOptions, type Enqueue, enqueue as enqueueWith } from '../enqueue.js';
 import type { QueuedDelivery } from '../queued-delivery.js';
 

@@ -1,7 +1,8 @@
 // Adds deliveries to a queue of pg-boss: a handler that resolves when Postgres has the job.
-import { ConfigurationError, show } from '../../errors.js';
+import { ConfigurationError } from '../../errors.js';
 import { type Logger, writeLog } from '../../logger.js';
-import { retentionMs } from '../../options/duration.js';
+import { show } from '../../misuse.js';
+import { retentionMs } from '../../time.js';
 import { checkEnqueueOptions, type Enqueue, enqueue as enqueueWith } from '../enqueue.js';
 import type { QueuedDelivery } from '../queued-delivery.js';
 import { type Boss, jobAt, revive } from './boss.js';

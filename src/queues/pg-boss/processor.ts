@@ -1,11 +1,12 @@
 // The function that a worker of pg-boss calls for each batch of jobs.
 import { setTimeout as pause } from 'node:timers/promises';
-import { ConfigurationError, show, type WebhookError } from '../../errors.js';
+import { ConfigurationError, type WebhookError } from '../../errors.js';
 import type { EventSchemas } from '../../events/event.js';
+import { show } from '../../misuse.js';
 import type { Outcome } from '../../observer.js';
-import { MAX_TIMER_MS } from '../../options/duration.js';
 import * as check from '../../options/option-checks.js';
 import type { HandlersByPattern } from '../../options/options.js';
+import { MAX_TIMER_MS } from '../../time.js';
 import { type ProcessJob, processor as processorOf } from '../processor.js';
 import type { ProcessorOptions as CommonOptions } from '../processor-options.js';
 

@@ -1,5 +1,6 @@
 // How a store reaches Redis: how commands are sent, the prefix of every key, and how replies are read.
-import { ConfigurationError, StoreError, show } from '../../errors.js';
+import { ConfigurationError, StoreError } from '../../errors.js';
+import { show } from '../../misuse.js';
 import type { SendCommand } from './scripts.js';
 
 interface Connection {

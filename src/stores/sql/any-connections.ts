@@ -1,5 +1,6 @@
 // Any client or ORM: statements are plain text, and transactions are those of its own callback.
-import { ConfigurationError, StoreError, show } from '../../errors.js';
+import { ConfigurationError, StoreError } from '../../errors.js';
+import { show } from '../../misuse.js';
 import { withRetry } from './conflicts.js';
 import type { Connections, InTransaction, Reply, Row, RunSql } from './connections.js';
 import { Statement } from './statement.js';

@@ -1,7 +1,8 @@
 // `once`: the writes of a handler and a row that says so are in one commit, so that no other attempt writes them again.
 
 import type { HandlerClaim, HandlerEnd, Once, WithOnce } from '../../contracts/idempotency-store.js';
-import { ConfigurationError, StoreError, show } from '../../errors.js';
+import { ConfigurationError, StoreError } from '../../errors.js';
+import { show } from '../../misuse.js';
 import type { Connections, Reply, RunSql } from './connections.js';
 import type { Statement } from './statement.js';
 

@@ -1,6 +1,8 @@
 // A pool of `pg`: named statements, row counts, and clients that are released exactly once.
-import { withDeadline } from '../../claims/deadline.js';
-import { ConfigurationError, StoreError, show } from '../../errors.js';
+
+import { ConfigurationError, StoreError } from '../../errors.js';
+import { show } from '../../misuse.js';
+import { withDeadline } from '../../time.js';
 import { isUnprepared, withRetry } from './conflicts.js';
 import type { Connections, InTransaction, Reply, Row, RunSql } from './connections.js';
 import type { Statement } from './statement.js';

@@ -1,6 +1,7 @@
 // Statements and table names, as both SQL stores send them.
 import { createHash } from 'node:crypto';
-import { ConfigurationError, show } from '../../errors.js';
+import { ConfigurationError } from '../../errors.js';
+import { show } from '../../misuse.js';
 
 /** How many rows are deleted at once. */
 export const PRUNE_BATCH = 1_000;

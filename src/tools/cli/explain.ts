@@ -1,5 +1,6 @@
 // `explain`: prints what an error code means and what to do, from docs/errors.md.
-import { ANSWERS, didYouMean, type ErrorCode } from '../../errors.js';
+import { ANSWERS, type ErrorCode } from '../../errors.js';
+import { didYouMean } from '../../misuse.js';
 import { command, jsonOption, UsageError } from './command.js';
 import { docs } from './packaged.js';
 import { table } from './print.js';

@@ -1,8 +1,9 @@
 // Reads the values of options and arguments. Each error begins with the name of the option or argument.
-import { didYouMean } from '../../errors.js';
+
 import { isEventPattern } from '../../events/event-pattern.js';
-import { parseDuration } from '../../options/duration.js';
+import { didYouMean } from '../../misuse.js';
 import { isHeaderName } from '../../signature.js';
+import { parseDuration } from '../../time.js';
 import { text, UsageError } from './command.js';
 
 export class ValueError extends UsageError {

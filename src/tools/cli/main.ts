@@ -1,7 +1,7 @@
 // Finds the command, parses its options, runs it, and prints its result or failure.
 
 import { parseArgs } from 'node:util';
-import { didYouMean, nearestName } from '../../errors.js';
+import { didYouMean, nearestName } from '../../misuse.js';
 import {
   type Command,
   EXIT,

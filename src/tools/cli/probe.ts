@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import http, { type ClientRequest, type IncomingMessage } from 'node:http';
 import https from 'node:https';
-import { MAX_TIMER_MS } from '../../options/duration.js';
+import { MAX_TIMER_MS } from '../../time.js';
 
 export interface Delivery {
   readonly method: 'POST' | 'GET';

@@ -1,8 +1,8 @@
 // `simulate`: runs the service on this machine until it is stopped.
 import { once } from 'node:events';
-import { didYouMean } from '../../errors.js';
-import { parseDuration } from '../../options/duration.js';
+import { didYouMean } from '../../misuse.js';
 import { isSandboxKey, isSimulatorKey, keysIn } from '../../signature.js';
+import { parseDuration } from '../../time.js';
 import { hostName } from '../pages/request.js';
 import { isLocalHost } from '../simulator/address/host.js';
 import { type RetrySchedule, scheduleNames } from '../simulator/delivery/retry-schedule.js';

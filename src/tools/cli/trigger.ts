@@ -1,8 +1,9 @@
 // `trigger`: triggers an event in the simulator, changed by --set and --data, and waits for its delivery.
-import { didYouMean } from '../../errors.js';
+
 import { envelope, isEventName, isMap } from '../../events/envelope.js';
 import { builtInEventNames } from '../../events/event.js';
 import { samplePayload } from '../../fixtures/fixture.js';
+import { didYouMean } from '../../misuse.js';
 import type { Delivery } from '../simulator/delivery/delivery-record.js';
 import { faultKinds } from '../simulator/delivery/faults.js';
 import { CommandError, command, EXIT, flag, text, UsageError } from './command.js';

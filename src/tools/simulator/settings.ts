@@ -1,6 +1,7 @@
 // Validates the options of startSimulator(), and fills in the defaults.
-import { ConfigurationError, show } from '../../errors.js';
+import { ConfigurationError } from '../../errors.js';
 import { type Logger, silentLogger } from '../../logger.js';
+import { show } from '../../misuse.js';
 import { defineOptions, type OptionRule, oneOf, option } from '../../options/define-options.js';
 import { logger } from '../../options/option-checks.js';
 import { isHeaderName } from '../../signature.js';

@@ -1,9 +1,10 @@
 // Starts the simulator, and the class by which a program controls it.
 import type { RequestListener, Server } from 'node:http';
 import { types } from 'node:util';
-import { ConfigurationError, show } from '../../errors.js';
+import { ConfigurationError } from '../../errors.js';
 import { writeLog } from '../../logger.js';
-import { MAX_TIMER_MS } from '../../options/duration.js';
+import { show } from '../../misuse.js';
+import { MAX_TIMER_MS } from '../../time.js';
 import { HttpError } from '../pages/http-error.js';
 import { isLocalHost } from './address/host.js';
 import {

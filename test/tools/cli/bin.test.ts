@@ -103,11 +103,11 @@ describe('starting', () => {
         .map((path) => (isAbsolute(path) ? relative(dirname(program.path), path).split(sep).join('/') : path))
         .sort();
     expect(names('cli.js')).toEqual([
-      ...['cli.js', 'errors.js', 'node:util'],
+      ...['cli.js', 'errors.js', 'misuse.js', 'node:util'],
       ...['tools/cli/command.js', 'tools/cli/commands.js', 'tools/cli/main.js', 'tools/cli/print.js'],
     ]);
     expect(names('tools/cli/signature.js')).toEqual([
-      ...['errors.js', 'node:buffer', 'node:crypto', 'node:fs', 'node:fs/promises', 'node:util'],
+      ...['errors.js', 'misuse.js', 'node:buffer', 'node:crypto', 'node:fs', 'node:fs/promises', 'node:util'],
       ...['secret-text.js', 'signature.js', 'tools/cli/command.js', 'tools/cli/encoding.js'],
       ...['tools/cli/print.js', 'tools/cli/read-input.js', 'tools/cli/signature.js'],
     ]);

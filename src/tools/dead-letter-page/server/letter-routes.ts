@@ -2,8 +2,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { FILTERS } from '../../../dead-letters/dead-letter-filter.js';
 import type { DeadLetters } from '../../../dead-letters/dead-letters.js';
-import { ConfigurationError, refuseUnknownOptions } from '../../../errors.js';
+import { ConfigurationError } from '../../../errors.js';
 import { shorten, writeLog } from '../../../logger.js';
+import { refuseUnknownOptions } from '../../../misuse.js';
 import { HttpError } from '../../pages/http-error.js';
 import { queryOf } from '../../pages/request.js';
 import { diagnose } from './diagnose.js';

@@ -2,10 +2,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { TextDecoder } from 'node:util';
 import { type DeadLetterFilter, FILTERS } from '../../../dead-letters/dead-letter-filter.js';
-import { ConfigurationError, refuseUnknownOptions, StoreError } from '../../../errors.js';
+import { ConfigurationError, StoreError } from '../../../errors.js';
+import { readBody } from '../../../http/read-body.js';
+import { type Answer, send } from '../../../http/send-answer.js';
 import { describeError, type Logger, writeLog } from '../../../logger.js';
-import { readBody } from '../../../receiver/capture-body.js';
-import { type Answer, send } from '../../../receiver/respond.js';
+import { refuseUnknownOptions } from '../../../misuse.js';
 import { HttpError } from '../../pages/http-error.js';
 
 export type Fields = { readonly [name: string]: unknown };

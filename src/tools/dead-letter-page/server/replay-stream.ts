@@ -3,7 +3,8 @@ import type { ServerResponse } from 'node:http';
 import type { DeadLetters } from '../../../dead-letters/dead-letters.js';
 import type { ReplayOptions, ReplayProgress, ReplayReport } from '../../../dead-letters/replay.js';
 import { replaySettings } from '../../../dead-letters/replay.js';
-import { ConfigurationError, show } from '../../../errors.js';
+import { ConfigurationError } from '../../../errors.js';
+import { show } from '../../../misuse.js';
 import { answerTo } from './page-http.js';
 
 const BETWEEN_LINES_MS = 100;

@@ -2,8 +2,8 @@
 import express, { type Request, type Router } from 'express';
 import { builtInEventNames } from '../../../events/event.js';
 import { fixtures, samplePayload } from '../../../fixtures/fixture.js';
-import { parseDuration } from '../../../options/duration.js';
 import { signWith } from '../../../signature.js';
+import { parseDuration } from '../../../time.js';
 import { HttpError } from '../../pages/http-error.js';
 import { queryOf } from '../../pages/request.js';
 import { curlCommand } from '../delivery/curl.js';

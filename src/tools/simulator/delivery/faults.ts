@@ -1,8 +1,8 @@
 // The active faults: which attempts they apply to, and how often.
 import { z } from 'zod';
-import { didYouMean } from '../../../errors.js';
 import { isMap } from '../../../events/envelope.js';
 import { isEventPattern, matchesEvent } from '../../../events/event-pattern.js';
+import { didYouMean } from '../../../misuse.js';
 import { HttpError } from '../../pages/http-error.js';
 import type { Randomness } from '../randomness.js';
 import { readFields } from '../read-fields.js';

@@ -1,6 +1,7 @@
 // The retry schedules: pauses after each failed attempt. The service does not document its own.
-import { ConfigurationError, didYouMean } from '../../../errors.js';
-import { parseDuration } from '../../../options/duration.js';
+import { ConfigurationError } from '../../../errors.js';
+import { didYouMean } from '../../../misuse.js';
+import { parseDuration } from '../../../time.js';
 
 const SCHEDULES = new Map([
   ['fast', ['2s', '5s', '15s', '60s']],

@@ -1,6 +1,6 @@
 // Schedules the next attempts: by the real clock, or by a manual one for tests.
 import { ConfigurationError } from '../../../errors.js';
-import { MAX_TIMER_MS } from '../../../options/duration.js';
+import { MAX_TIMER_MS } from '../../../time.js';
 import { after, cancel, now, type Timer } from '../real-time.js';
 import type { SimulatedDelivery } from './simulated-delivery.js';
 

@@ -1,0 +1,49 @@
+// Dead letters in Postgres or MySQL, through any client or ORM.
+
+import type { DeadLetterStore } from '../../contracts/dead-letter-store.js';
+import { refuseUnknownOptions } from '../../misuse.js';
+import { retentionMs } from '../../time.js';
+import { AnyConnections, DATABASE_OPTIONS, type SqlDatabase } from '../sql/any-connections.js';
+import type { TransactionOf } from '../sql/transaction-of.js';
+import { MysqlLetterRows } from './mysql.js';
+import { PostgresLetterRows } from './postgres.js';
+import { storedInSql } from './sql-rows.js';
+import type { LetterOptions } from './stored-letters.js';
+
+export interface SqlDeadLettersOptions<Client extends object = object, Transaction = TransactionOf<Client>>
+  extends SqlDatabase<Client, Transaction>,
+    LetterOptions {
+  /** `name` or `schema.name`. @default 'dead_letter' */
+  readonly table?: string | undefined;
+}
+
+export interface SqlDeadLetters extends DeadLetterStore {
+  /** Creates the table and its indexes unless they exist. Any number of processes may call it at once. */
+  migrate(): Promise<void>;
+  /** Deletes expired letters and tombstones, a thousand at a time, and resolves with their number. */
+  prune(): Promise<number>;
+}
+
+/**
+ * Dead letters that any number of processes share. With `dialect: 'postgres'` its table is that of `postgresDeadLetters()`.
+ *
+ * @throws {ConfigurationError} if dialect, client or query is not one, the name of the table needs quotes, a key does not have
+ *   32 bytes, or retention is not a duration
+ * @example
+ * const deadLetters = sqlDeadLetters({
+ *   dialect: 'mysql',
+ *   client: pool,                                                            // createPool() of mysql2/promise
+ *   query: async (client, sql, values) => (await client.execute(sql, values))[0],
+ *   encryptionKeys: [process.env.LETTER_KEY ?? ''],
+ * });
+ * await deadLetters.migrate();
+ */
+export function sqlDeadLetters<Client extends object, Transaction = TransactionOf<Client>>(
+  options: SqlDeadLettersOptions<Client, Transaction>,
+): SqlDeadLetters {
+  const { table = 'dead_letter', encryptionKeys, retention, ...given } = options ?? {};
+  refuseUnknownOptions(options ?? {}, [...DATABASE_OPTIONS, 'table', 'encryptionKeys', 'retention']);
+  const database = new AnyConnections(given as unknown as SqlDatabase<object, unknown>);
+  const Rows = given.dialect === 'mysql' ? MysqlLetterRows : PostgresLetterRows;
+  return storedInSql(new Rows(database, table, retentionMs(retention)), encryptionKeys);
+}
