@@ -30,10 +30,7 @@ export default {
   testSequencer: '<rootDir>/test/setup/longest-first.js',
   reporters: ['default', '<rootDir>/test/setup/closing-line.js'],
   // The pages run in a browser: test/browser uses them there, beyond the reach of this count.
-  collectCoverageFrom: [
-    'src/**/*.ts',
-    '!src/tools/{dead-letter-page/page,pages/components,simulator-page}/**',
-  ],
+  collectCoverageFrom: ['src/**/*.ts', '!src/tools/{letters/page,web/components,simulator/page}/**'],
   coverageProvider: 'v8',
   coverageThreshold: { global: { lines: 95, branches: 90 } },
 };

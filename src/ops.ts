@@ -3,10 +3,10 @@
 export { health, type WatchedReceiver } from './ops/health.js';
 export type { HealthCheck, HealthReport } from './ops/health-checks.js';
 export type { HealthOptions } from './ops/health-options.js';
-export { deadLetterPage } from './tools/dead-letter-page/server/dead-letter-page.js';
+export { deadLetterPage } from './tools/letters/server/dead-letter-page.js';
 export type {
   Authorize,
   DeadLetterPageOptions,
   PageReceiver,
   PageUser,
-} from './tools/dead-letter-page/server/page-options.js';
+} from './tools/letters/server/page-options.js';

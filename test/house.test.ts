@@ -13,7 +13,7 @@ const FLOORS: readonly string[] = [
   ...['events/', 'contracts/', 'http/', 'claims/', 'deliveries/', 'handlers/', 'options/', 'fixtures/'],
   ...['stores/', 'receiver/', 'dead-letters/', 'client/'],
   ...['receiver', 'construct-event', 'queues/', 'testing/', 'ops/', 'opentelemetry/'],
-  ...['tools/pages/', 'tools/dead-letter-page/', 'tools/simulator/', 'tools/simulator-page/', 'tools/cli/'],
+  ...['tools/web/', 'tools/letters/', 'tools/simulator/', 'tools/cli/'],
   ...['index', 'client', 'testing', 'simulator', 'opentelemetry', 'ops', 'queues', 'cli'],
 ];
 
@@ -47,7 +47,7 @@ const CLOSED: readonly (readonly [why: string, importer: RegExp, imported: RegEx
 const BROUGHT_BY_USERS: readonly (readonly [importer: RegExp, packages: readonly string[]])[] = [
   // The simulator that it is a demo of needs Express too.
   [/^tools\/(?:cli\/demo-endpoint$|simulator\/)/, ['express']],
-  [/^tools\/(?:dead-letter-page\/page|pages\/components|simulator-page)\//, ['preact']],
+  [/^tools\/(?:letters\/page|web\/components|simulator\/page)\//, ['preact']],
   [/^queues\//, ['bullmq']],
   [/^opentelemetry\//, ['@opentelemetry/api']],
 ];

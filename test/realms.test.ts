@@ -54,9 +54,9 @@ test('the realm has classes of its own', () => {
 describe('instanceof of a class that every realm has', () => {
   const NAMED: Readonly<Record<string, string>> = {
     logger: 'errors of old libraries inherit from Error without being one; others are found by what they are',
-    'tools/pages/components/api-client': 'runs in a browser',
-    'tools/pages/components/form': 'runs in a browser',
-    'tools/simulator-page/check-payload': 'runs in a browser',
+    'tools/web/components/api-client': 'runs in a browser',
+    'tools/web/components/form': 'runs in a browser',
+    'tools/simulator/page/check-payload': 'runs in a browser',
   };
   const ofEveryRealm =
     /instanceof (?:\w*Array|ArrayBuffer|Buffer|DataView|\w*Error|Promise|Date|Map|Set|RegExp|Object|Function|URL|Headers|Request|Response|AbortSignal|ReadableStream|Blob)\b/g;

@@ -9,7 +9,7 @@ import { installOnce } from './linked.js';
 const FRAMEWORKS = ['fastify', 'hono', 'nestjs', 'nextjs'];
 /** Of serverless.consumer.ts. */
 const SERVERLESS = ['aws-lambda', 'cloudflare-workers', 'docker-compose', 'serverless-http'];
-/** Of test/faults/queue-brokers.test.ts, which starts their broker. */
+/** Of test/lab/faults/queue-brokers.test.ts, which starts their broker. */
 const BROKERS = ['queue-nats', 'queue-rabbitmq'];
 const ELSEWHERE = [...FRAMEWORKS, ...SERVERLESS, ...BROKERS];
 const EXAMPLES = readdirSync(join(ROOT, 'examples'))

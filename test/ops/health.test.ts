@@ -20,13 +20,13 @@ import { type HealthCheck, type HealthOptions, type HealthReport, health } from 
 import { postgresDeadLetters, postgresStore } from 'payment-webhooks/stores/postgres';
 import { Pool } from 'pg';
 import { fixtures } from '../../src/fixtures/fixture.js';
-import { listen, send } from '../dead-letters/page-world.js';
 import { captureLog } from '../setup/captured-log.js';
 import { KEY, receivable } from '../setup/delivery.js';
 import { faultyDeadLetters } from '../setup/faulty-dead-letters.js';
 import { hangs, rejects } from '../setup/faulty-store.js';
 import { ROOT } from '../setup/shell.js';
 import { gate, until } from '../setup/waiting.js';
+import { listen, send } from '../tools/letters/page-world.js';
 
 /** Asks the health of an app, as a monitor would. */
 async function serve(app: RequestListener) {

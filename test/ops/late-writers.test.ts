@@ -4,6 +4,10 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { RequestHandler } from 'express';
 import { memoryDeadLetters, memoryStore, receiver } from 'payment-webhooks';
 import { deadLetterPage, health } from 'payment-webhooks/ops';
+import { captureLog } from '../setup/captured-log.js';
+import { KEY } from '../setup/delivery.js';
+import { openSocket } from '../setup/raw-socket.js';
+import { gate, until } from '../setup/waiting.js';
 import {
   type Ask,
   keptRefunds,
@@ -14,11 +18,7 @@ import {
   REFUNDS,
   SIGNED_IN,
   send,
-} from '../dead-letters/page-world.js';
-import { captureLog } from '../setup/captured-log.js';
-import { KEY } from '../setup/delivery.js';
-import { openSocket } from '../setup/raw-socket.js';
-import { gate, until } from '../setup/waiting.js';
+} from '../tools/letters/page-world.js';
 
 const ended: unknown[] = [];
 const note = (cause: unknown) => void ended.push(cause);

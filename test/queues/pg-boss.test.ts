@@ -3,7 +3,7 @@ import { enqueue, processor } from 'payment-webhooks/queues/pg-boss';
 import { postgresStore } from 'payment-webhooks/stores/postgres';
 import { fixtures } from 'payment-webhooks/testing';
 import { Pool } from 'pg';
-import { startProxy } from '../faults/faulty-proxy.js';
+import { startProxy } from '../lab/faults/faulty-proxy.js';
 import { connectionString, liveJob, ownBossSchema, withPostgres } from '../setup/boss-trial.js';
 import { delivery } from '../setup/delivery.js';
 import { startEndpoint } from '../setup/endpoint.js';

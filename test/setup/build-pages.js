@@ -9,12 +9,12 @@ const license = `${root}node_modules/preact/LICENSE`;
 
 /** @param {string} folder where `index.html`, `dashboard.js` and `dashboard.css` go */
 export function buildDashboard(folder) {
-  bundle(`${root}src/tools/simulator-page`, 'dashboard', { folder, assets: folder });
+  bundle(`${root}src/tools/simulator/page`, 'dashboard', { folder, assets: folder });
 }
 
 /** @param {string} folder where `index.html` goes, and the folder `assets` with what it loads */
 export function buildDeadLetterPage(folder) {
-  bundle(`${root}src/tools/dead-letter-page/page`, 'page', { folder, assets: `${folder}/assets` });
+  bundle(`${root}src/tools/letters/page`, 'page', { folder, assets: `${folder}/assets` });
 }
 
 function bundle(source, name, { folder, assets }) {

@@ -7,7 +7,7 @@ import { messagesPage, readMessages } from './messages.js';
 // npm runs its scripts at the root.
 const ROOT = process.cwd();
 const CHECKS = [
-  '/test/(?:bench|docs|examples|faults|interleavings|setup)/',
+  '/test/(?:docs|examples|lab|setup)/',
   '/test/(?:docs|messages|package|type-cost|words)[.]test',
 ];
 

@@ -39,7 +39,7 @@ describe('figures', () => {
 
   test.each([
     ['docs/project/benchmarks.md', 'load'],
-    ['test/faults/figures.md', 'figures'],
+    ['test/lab/faults/figures.md', 'figures'],
   ])('have a place in %s for %s', (name, mark) => {
     const text = readFileSync(join(__dirname, '../..', name), 'utf8');
     expect(text).toMatch(new RegExp(`<!-- ${mark}: begin -->\\n[^]*\\n<!-- ${mark}: end -->\\n`));

@@ -5,9 +5,8 @@ import Sequencer from '@jest/test-sequencer';
 /** Seconds that files take on a machine of two cores. Jest remembers its own figures, but not in a fresh clone. */
 const SECONDS = {
   'browser/letters-layout': 40,
-  'stores/transactions-postgres': 35,
   package: 60,
-  'faults/queue-brokers': 90,
+  'lab/faults/queue-brokers': 90,
   'dead-letters/rivals': 30,
   'stores/silent-network': 30,
   'dead-letters/redrive-processes': 30,
@@ -21,7 +20,6 @@ const SECONDS = {
   'receiver/process-event': 20,
   'stores/letters/redis': 18,
   'receiver/memory': 18,
-  'stores/transactions-mariadb': 18,
   'stores/letters/sql': 16,
   'browser/letters-page': 14,
   'examples/several-processes': 14,

@@ -2,9 +2,9 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
-const MODULES = ['tools/dead-letter-page/server/packaged', 'tools/simulator/packaged', 'tools/cli/packaged'];
+const MODULES = ['tools/letters/server/packaged', 'tools/simulator/packaged', 'tools/cli/packaged'];
 /** What they read with. Nothing else imports it. */
-const READER = 'tools/pages/read-files';
+const READER = 'tools/web/read-files';
 
 const require = createRequire(import.meta.url);
 

@@ -1,6 +1,6 @@
 // What holds of `once` when transactions end in other ways than it planned: nothing is written twice, or lost.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type FaultyProxy, startProxy } from '../faults/faulty-proxy.js';
+import { type FaultyProxy, startProxy } from '../lab/faults/faulty-proxy.js';
 import { gate, until } from '../setup/waiting.js';
 import { attemptsIn, BRIEF, FORMS } from './once.js';
 import type { Opened, PoolOptions, World } from './worlds.js';

@@ -1,7 +1,7 @@
 // `dead-letters …`: lists, shows, replays and discards the dead letters of an app, through its page.
 import type { ReplayCounts, ReplayProgress, ReplayReport } from '../../dead-letters/replay.js';
-import { ENDS, lettersIn, lettersLeftIn, ORDER } from '../dead-letter-page/replay-text.js';
-import type { JsonLetter, LetterContent, Revealed } from '../dead-letter-page/server/letter-json.js';
+import { ENDS, lettersIn, lettersLeftIn, ORDER } from '../letters/replay-text.js';
+import type { JsonLetter, LetterContent, Revealed } from '../letters/server/letter-json.js';
 import { CommandError, command, EXIT, flag, text, UsageError } from './command.js';
 import { defined, notEmpty, oneOf, wholeNumber } from './flag-values.js';
 import {

@@ -6,7 +6,7 @@ import express from 'express';
 import { receiver } from '../../receiver.js';
 import { memoryDeadLetters } from '../../stores/letters/memory.js';
 import { memoryStore } from '../../stores/memory.js';
-import { deadLetterPage } from '../dead-letter-page/server/dead-letter-page.js';
+import { deadLetterPage } from '../letters/server/dead-letter-page.js';
 import { closeServer } from '../simulator/listen.js';
 
 const MAX_LETTERS = 10_000;

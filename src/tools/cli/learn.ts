@@ -4,7 +4,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isEnvelope } from '../../events/envelope.js';
 import { matchesEvent } from '../../events/event-pattern.js';
-import type { Revealed } from '../dead-letter-page/server/letter-json.js';
+import type { Revealed } from '../letters/server/letter-json.js';
 import { CommandError, command, EXIT, type Invocation, text, UsageError } from './command.js';
 import { inUtf8, whyNotJson } from './encoding.js';
 import { eventPattern, wholeNumber } from './flag-values.js';

@@ -5,7 +5,7 @@ import { REASONS } from '../../contracts/dead-letter-store.js';
 import type { ReplayFilter } from '../../dead-letters/dead-letter-filter.js';
 import { secretFault } from '../../secret-text.js';
 import { isKeyId } from '../../signature.js';
-import type { JsonLetter, LetterList, Revealed } from '../dead-letter-page/server/letter-json.js';
+import type { JsonLetter, LetterList, Revealed } from '../letters/server/letter-json.js';
 import { CommandError, connectionExitCode, EXIT, jsonOption, text, UsageError } from './command.js';
 import { defined, duration, eventPattern, notEmpty, oneOf } from './flag-values.js';
 import { AnswerError, jsonClient } from './json-client.js';

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { didYouMean } from '../../misuse.js';
 import { isSandboxKey, isSimulatorKey, keysIn } from '../../signature.js';
 import { parseDuration } from '../../time.js';
-import { hostName } from '../pages/request.js';
 import { isLocalHost } from '../simulator/address/host.js';
 import { type RetrySchedule, scheduleNames } from '../simulator/delivery/retry-schedule.js';
+import { hostName } from '../web/request.js';
 import {
   CommandError,
   command,

@@ -1,5 +1,5 @@
 // The page and the documents of the simulator. The build replaces this module with one that contains their texts.
-import { readFiles } from '../pages/read-files.js';
+import { readFiles } from '../web/read-files.js';
 
 const NAMES = ['index.html', 'dashboard.css', 'dashboard.js', 'preact-license.txt'];
 

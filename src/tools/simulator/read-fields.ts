@@ -1,6 +1,6 @@
 // Validates the fields of a request, or of a call by a program.
 import { z } from 'zod';
-import { HttpError } from '../pages/http-error.js';
+import { HttpError } from '../web/http-error.js';
 
 /** @throws {HttpError} with the errors of every field */
 export function readFields<Shape extends z.ZodType>(shape: Shape, fields: unknown): z.infer<Shape> {

@@ -1,7 +1,7 @@
 // What the simulated service does, without the HTTP server.
 import { builtInEventNames } from '../../events/event.js';
 import { writeLog } from '../../logger.js';
-import { HttpError } from '../pages/http-error.js';
+import { HttpError } from '../web/http-error.js';
 import type { KeyPair } from './accounts.js';
 import { registrations } from './api/registrations.js';
 import { Deliverer } from './delivery/deliverer.js';

@@ -5,7 +5,7 @@ import { show } from '../../misuse.js';
 import { defineOptions, type OptionRule, oneOf, option } from '../../options/define-options.js';
 import { logger } from '../../options/option-checks.js';
 import { isHeaderName } from '../../signature.js';
-import { hostName } from '../pages/request.js';
+import { hostName } from '../web/request.js';
 import { simulatorKey } from './accounts.js';
 import { isLocalHost } from './address/host.js';
 import { type RetrySchedule, retryPauses } from './delivery/retry-schedule.js';

@@ -1,8 +1,8 @@
 // The Express app of the simulator: guard, API, control plane and page.
 import express, { type Express, type RequestHandler } from 'express';
-import { HttpError } from '../pages/http-error.js';
-import { type PageFile, pageFiles } from '../pages/page-files.js';
-import { hostHeaders, hostName, isAllowedHost, PAGE_HEADERS, READ_METHODS } from '../pages/request.js';
+import { HttpError } from '../web/http-error.js';
+import { type PageFile, pageFiles } from '../web/page-files.js';
+import { hostHeaders, hostName, isAllowedHost, PAGE_HEADERS, READ_METHODS } from '../web/request.js';
 import { answerErrors } from './api/answer-errors.js';
 import { controlPlane } from './api/control-plane.js';
 import { notFound } from './api/route.js';

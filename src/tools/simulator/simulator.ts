@@ -5,7 +5,7 @@ import { ConfigurationError } from '../../errors.js';
 import { writeLog } from '../../logger.js';
 import { show } from '../../misuse.js';
 import { MAX_TIMER_MS } from '../../time.js';
-import { HttpError } from '../pages/http-error.js';
+import { HttpError } from '../web/http-error.js';
 import { isLocalHost } from './address/host.js';
 import {
   type DeliveryFilter,

@@ -5,7 +5,7 @@ import { type Envelope, envelope, isMap } from '../../events/envelope.js';
 import type { BuiltInPayloads, EventOf } from '../../events/event.js';
 import { type DeepPartial, fixtures, samplePayload } from '../../fixtures/fixture.js';
 import { isHeaderName } from '../../signature.js';
-import { HttpError } from '../pages/http-error.js';
+import { HttpError } from '../web/http-error.js';
 import { type FaultKind, type FaultRule, faultRule } from './delivery/faults.js';
 import type { SimulatedEvent } from './delivery/simulated-delivery.js';
 

@@ -4,11 +4,11 @@ import express from 'express';
 import { memoryDeadLetters, memoryStore } from 'payment-webhooks';
 import { z } from 'zod';
 import { fixtures } from '../../../src/fixtures/fixture.js';
-import { listen, pageWorld, USER, type WorldOptions } from '../../dead-letters/page-world.js';
 import { KEY, receivable } from '../../setup/delivery.js';
 import { faultyDeadLetters, lettersOf } from '../../setup/faulty-dead-letters.js';
 import { freePort } from '../../setup/ports.js';
 import { gate, until } from '../../setup/waiting.js';
+import { listen, pageWorld, USER, type WorldOptions } from '../letters/page-world.js';
 import { fileWith } from './files.js';
 import { failed, jsonLines, runCli, type Setting } from './run-cli.js';
 

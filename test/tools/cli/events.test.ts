@@ -3,9 +3,9 @@ import { describe, expect, test } from '@jest/globals';
 import type { ReceiverOptions } from 'payment-webhooks';
 import { fakeOnce } from 'payment-webhooks/testing';
 import { fixtures } from '../../../src/fixtures/fixture.js';
-import { pageWorld } from '../../dead-letters/page-world.js';
 import { receivable } from '../../setup/delivery.js';
 import { gate, until } from '../../setup/waiting.js';
+import { pageWorld } from '../letters/page-world.js';
 import { fileWith } from './files.js';
 import { failed, jsonLines, runCli, type Setting } from './run-cli.js';
 

@@ -2,8 +2,8 @@
 import { expect, test } from '@jest/globals';
 import express from 'express';
 import { ConfigurationError } from '../../../src/errors.js';
-import { HttpError } from '../../../src/tools/pages/http-error.js';
 import { answerErrors } from '../../../src/tools/simulator/api/answer-errors.js';
+import { HttpError } from '../../../src/tools/web/http-error.js';
 import { captureLog } from '../../setup/captured-log.js';
 import { call, served } from './world.js';
 

@@ -1,9 +1,9 @@
 // The files of the page, or a notice if it was not built.
 import { describe, expect, test } from '@jest/globals';
 import express from 'express';
-import { pageFiles } from '../../../src/tools/pages/page-files.js';
-import { type Files, readFiles } from '../../../src/tools/pages/read-files.js';
 import { servePage } from '../../../src/tools/simulator/simulator-app.js';
+import { pageFiles } from '../../../src/tools/web/page-files.js';
+import { type Files, readFiles } from '../../../src/tools/web/read-files.js';
 import { call, served, simulator } from './world.js';
 
 const serve = (read: () => Files) => served(express().use(servePage(pageFiles(read, 'Run npm run build.'))));

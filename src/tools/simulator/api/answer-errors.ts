@@ -2,7 +2,7 @@
 import type { ErrorRequestHandler } from 'express';
 import { ConfigurationError } from '../../../errors.js';
 import { describeError, type Logger, writeLog } from '../../../logger.js';
-import { HttpError } from '../../pages/http-error.js';
+import { HttpError } from '../../web/http-error.js';
 
 const PARSER_MESSAGES: ReadonlyMap<string, string> = new Map([
   ['entity.parse.failed', 'The body is not valid JSON.'],

@@ -1,7 +1,7 @@
 // Filters deliveries, and waits for one that matches.
 
 import { isEventPattern, matchesEvent } from '../../../events/event-pattern.js';
-import { HttpError } from '../../pages/http-error.js';
+import { HttpError } from '../../web/http-error.js';
 import { type DeliveryStatus, deliveryStatuses } from '../delivery/delivery-status.js';
 import { isFinished, nextNumber, type SimulatedDelivery } from '../delivery/simulated-delivery.js';
 import { after, cancel } from '../real-time.js';

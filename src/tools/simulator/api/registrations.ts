@@ -1,7 +1,7 @@
 // Creates, updates and deletes webhooks: the same rules for both APIs and for programs.
 import { z } from 'zod';
 import { isEventPattern } from '../../../events/event-pattern.js';
-import { HttpError } from '../../pages/http-error.js';
+import { HttpError } from '../../web/http-error.js';
 import { urlError } from '../address/targets.js';
 import type { Deliverer } from '../delivery/deliverer.js';
 import { isoTime } from '../delivery/delivery-record.js';

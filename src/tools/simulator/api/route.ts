@@ -1,8 +1,8 @@
 // Shared by both APIs of the simulator: how a route answers, what a body may be, and 404.
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express';
 import { isMap } from '../../../events/envelope.js';
-import { HttpError } from '../../pages/http-error.js';
-import { READ_METHODS } from '../../pages/request.js';
+import { HttpError } from '../../web/http-error.js';
+import { READ_METHODS } from '../../web/request.js';
 import type { Service } from '../service.js';
 
 export type Method = 'get' | 'post' | 'put' | 'delete';

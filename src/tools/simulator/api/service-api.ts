@@ -1,6 +1,6 @@
 // The API of the service, at the documented paths and under the sandbox prefix (spec: Endpoints).
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express';
-import { HttpError } from '../../pages/http-error.js';
+import { HttpError } from '../../web/http-error.js';
 import { type Caller, forbidden } from '../accounts.js';
 import type { Scope, SeededAccount } from '../seeds.js';
 import type { Service } from '../service.js';

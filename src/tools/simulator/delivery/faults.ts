@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { isMap } from '../../../events/envelope.js';
 import { isEventPattern, matchesEvent } from '../../../events/event-pattern.js';
 import { didYouMean } from '../../../misuse.js';
-import { HttpError } from '../../pages/http-error.js';
+import { HttpError } from '../../web/http-error.js';
 import type { Randomness } from '../randomness.js';
 import { readFields } from '../read-fields.js';
 

@@ -1,0 +1,204 @@
+// One delivery: its status, what can be done with it, why it failed, and its attempts.
+import { ApiError, messageOf } from '../../web/components/api-client.js';
+import { Button } from '../../web/components/button.js';
+import { RetryCountdown } from '../../web/components/clock.js';
+import { DetailFrame, Diagnosis, useLoaded } from '../../web/components/columns.js';
+import { CopyButton, CopyLine } from '../../web/components/copy-button.js';
+import { DialogButton } from '../../web/components/dialog.js';
+import { focus, onPlainClick } from '../../web/components/focus.js';
+import { formatDuration, formatPause, formatTimeExactly } from '../../web/components/format.js';
+import { Icon } from '../../web/components/icon.js';
+import { api, type Delivery, type Row } from './api.js';
+import { AttemptTabs } from './attempt-tabs.js';
+import { ResponseStatus, Status } from './delivery-columns.js';
+import { formatRoute } from './route.js';
+import { useSimulator } from './simulator.js';
+import { attemptStatus, jestTest, STATUS_LABELS, shownStatus } from './texts.js';
+import { EditAndResend } from './trigger.js';
+
+const CANCELLED = {
+  webhook_deleted: 'Cancelled: the webhook was deleted.',
+  webhook_paused: 'Cancelled: the webhook was paused.',
+  request: 'Cancelled manually.',
+} as const;
+
+/** @param row undefined when the list does not have it */
+export function Detail({ id, row, close }: { id: string; row: Row | undefined; close: () => void }) {
+  const { route, connection } = useSimulator();
+  // Reloads when the row changes, and after a reconnect.
+  const { data: delivery, error } = useLoaded(() => api.delivery(id), [id, row, connection]);
+  const attempts = delivery?.attempts ?? [];
+  const attempt = attempts.find(({ number }) => number === route.attempt) ?? attempts.at(-1);
+  const known = row ?? delivery;
+  const sandbox = row?.sandbox ?? false;
+  return (
+    <DetailFrame
+      title={
+        <>
+          {known?.event_name ?? 'Delivery'}
+          {known && <span class="visually-hidden">, {STATUS_LABELS[shownStatus(known)]}</span>}
+        </>
+      }
+      closeLabel="Close delivery"
+      close={close}
+      problem={error === undefined ? undefined : explain(error)}
+      head={
+        known && (
+          <>
+            <p class="cluster">
+              <Status status={shownStatus(known)} />
+              {attempts.at(-1)?.outcome && <span class="muted">{attempts.at(-1)?.outcome}</span>}
+              {sandbox && <span class="tag">sandbox</span>}
+              <span class="mono muted wrap">{known.url}</span>
+            </p>
+            <CopyLine label="Event" name="event ID" text={known.event_id} />
+            <div class="cluster">
+              {known.next_attempt_at !== null && (
+                <Button look="primary" text="Retry now" act={() => endWait(id, api.retryNow)} />
+              )}
+              <Button text="Resend" act={() => api.resend(id)} />
+              {delivery && attempt && (
+                <DialogButton keep title={`Edit and resend ${delivery.event_name}`} text="Edit and resend">
+                  <EditAndResend delivery={delivery} body={attempt.request.body} />
+                </DialogButton>
+              )}
+            </div>
+            {delivery && attempt && (
+              <div class="cluster copies">
+                <CopyButton
+                  look="quiet small"
+                  label="Copy as curl"
+                  text={() => api.curl(id, attempt.number)}
+                />
+                <CopyButton look="quiet small" label="Copy as Jest test" text={jestTest(delivery, attempt)} />
+                <CopyButton look="quiet small" label="Copy link" text={location.href} />
+              </div>
+            )}
+          </>
+        )
+      }
+    >
+      {delivery?.cancelled_because && <p class="callout">{CANCELLED[delivery.cancelled_because]}</p>}
+      {attempt?.diagnosis && (
+        <Diagnosis
+          tone="failed"
+          icon={attempt.succeeded ? 'wrongly_accepted' : 'failed'}
+          label={`Diagnosis of attempt ${attempt.number}`}
+          text={attempt.diagnosis}
+        />
+      )}
+      {delivery && <Attempts delivery={delivery} chosen={attempt?.number} />}
+      {delivery && attempt && <AttemptTabs {...{ attempt, delivery, sandbox }} />}
+    </DetailFrame>
+  );
+}
+
+function explain(error: unknown): string {
+  if (error instanceof ApiError && error.status === 404)
+    return 'The simulator no longer has this delivery. The history was cleared, or newer deliveries replaced it.';
+  return messageOf(error);
+}
+
+/** The button disappears with the scheduled attempt, so the focus moves to the heading, which has the new status. */
+function endWait(id: string, action: (id: string) => Promise<unknown>): Promise<unknown> {
+  focus('#detail-title');
+  return action(id);
+}
+
+function Attempts({ delivery, chosen }: { delivery: Delivery; chosen: number | undefined }) {
+  const { route, navigate } = useSimulator();
+  const { attempts, next_attempt_at: next, status } = delivery;
+  return (
+    <section class="attempts" aria-labelledby="attempts-title">
+      <h3 id="attempts-title">Attempts</h3>
+      <AttemptAxis delivery={delivery} />
+      <ol>
+        {attempts.map((attempt) => {
+          const { number, response, error, outcome, fault } = attempt;
+          const tone = attemptStatus(attempt);
+          return (
+            <li key={number}>
+              <a
+                class="attempt choice cluster"
+                aria-current={number === chosen ? 'step' : undefined}
+                href={formatRoute({ ...route, attempt: number })}
+                onClick={onPlainClick(() => navigate({ attempt: number }))}
+              >
+                <Icon name={tone} tone={tone} />
+                <b>
+                  <span class="visually-hidden">{STATUS_LABELS[tone]}: attempt </span>
+                  {number}
+                </b>
+                <b>
+                  <ResponseStatus status={response?.status} error={error?.code} outcome={outcome} />
+                </b>
+                <span class="muted">{formatDuration(attempt.duration_ms)}</span>
+                <span class="cluster">
+                  {attempt.trigger === 'manual' && <span class="tag">manual</span>}
+                  {fault && (
+                    <span class="tag tone-fault">
+                      <Icon name="fault" />
+                      {fault}
+                    </span>
+                  )}
+                </span>
+                <time class="muted" dateTime={attempt.started_at}>
+                  {formatTimeExactly(attempt.started_at)}
+                </time>
+              </a>
+            </li>
+          );
+        })}
+        {status === 'in_flight' && (
+          <li class="attempt choice cluster tone-in_flight">
+            <Icon name="in_flight" /> Attempt in progress.
+          </li>
+        )}
+        {next && (
+          <li class="attempt choice cluster tone-retrying">
+            <Icon name="pending" />
+            <RetryCountdown at={next} />
+            <Button look="small" text="Cancel retries" act={() => endWait(delivery.id, api.cancel)} />
+          </li>
+        )}
+      </ol>
+    </section>
+  );
+}
+
+/** A shorter segment has no room for a label. In percent of the width. */
+const LEAST_LABELLED = 9;
+
+/** The pauses grow from seconds to hours, so the axis is logarithmic. */
+function AttemptAxis({ delivery: { attempts, next_attempt_at: next } }: { delivery: Delivery }) {
+  const times = attempts.map(({ started_at: at }) => Date.parse(at));
+  if (next) times.push(Date.parse(next));
+  if (times.length < 2) return null;
+  const gaps = times.slice(1).map((time, index) => Math.max(0, time - (times[index] ?? time)));
+  const widths = gaps.map((gap) => 1 + Math.log1p(gap / 1_000));
+  const whole = widths.reduce((sum, width) => sum + width);
+  let at = 3;
+  const places = [at, ...widths.map((width) => (at += (width / whole) * 94))];
+  // Rounded to the nearest second; formatPause rounds up.
+  const text = gaps.map((gap) => (gap < 1_000 ? formatDuration(gap) : formatPause(gap - 500, 1)));
+  return (
+    <svg class="axis" role="img" aria-label={`Pauses between the attempts: ${text.join(', ')}`}>
+      <line x1="3%" x2="97%" y1="26" y2="26" />
+      {text.map((gap, index) => {
+        const [from = 0, to = 0] = places.slice(index);
+        return (
+          to - from >= LEAST_LABELLED && (
+            <text key={index} x={`${(from + to) / 2}%`} y="16">
+              {gap}
+            </text>
+          )
+        );
+      })}
+      {places.map((place, index) => {
+        const attempt = attempts[index];
+        const tone = attempt ? attemptStatus(attempt) : 'pending';
+        return <circle key={index} class={`tone-${tone}`} cx={`${place}%`} cy="26" r="5" />;
+      })}
+    </svg>
+  );
+}

@@ -1,0 +1,401 @@
+// Two receivers, their stores, handlers and a sender under a scheduler, and what must be true of them at every step.
+import fc, { type Scheduler } from 'fast-check';
+import type {
+  Claim,
+  DeadLetterStore,
+  HandlerContext,
+  IdempotencyStore,
+  Receiver,
+  TransactionPaid,
+} from 'payment-webhooks';
+import type { HandlerClaim } from '../../../src/contracts/idempotency-store.js';
+import { fixtures } from '../../../src/fixtures/fixture.js';
+import { delivery, KEY } from '../../setup/delivery.js';
+import type { Loaded } from './load.js';
+
+/** What becomes of a call of a store, and how often. */
+const FATES = { 'at once': 6, soon: 12, late: 2, refused: 1, broken: 1, lost: 1 };
+/** What a handler does. `gives up`: it takes its signal, and returns when that aborts. */
+const BEHAVIOURS = {
+  ...{ succeeds: 1, 'succeeds late': 4, fails: 1, 'fails late': 2 },
+  ...{ 'retries later': 1, refuses: 1, 'gives up': 3, hangs: 1 },
+};
+type Fate = keyof typeof FATES;
+type Behaviour = keyof typeof BEHAVIOURS;
+
+function listOf<Value extends string>(weights: Readonly<Record<Value, number>>, maxLength: number) {
+  const entries = Object.entries(weights) as [Value, number][];
+  const weighted = entries.map(([value, weight]) => ({ weight, arbitrary: fc.constant(value) }));
+  return fc.array(fc.oneof(...weighted), { maxLength, size: 'max' });
+}
+
+/** What is drawn for one run, besides the order. When a list is over, calls answer soon and handlers succeed. */
+export const plans = fc.record({
+  letters: fc.constantFrom('none', 'letters', 'journal'),
+  /** Whether handlers write inside `once`. */
+  once: fc.boolean(),
+  /** To which receiver each of three deliveries of two events goes. */
+  to: fc.array(fc.nat(1), { minLength: 6, maxLength: 6 }),
+  fates: listOf(FATES, 50),
+  behaviours: listOf(BEHAVIOURS, 10),
+  crashes: fc.nat(2),
+  blocks: fc.nat(2),
+  replays: fc.nat(2),
+});
+type Plan = typeof plans extends fc.Arbitrary<infer Value> ? Value : never;
+
+/** A process: once it is killed nothing that it does is seen. */
+interface Process {
+  alive: boolean;
+  hooks: Receiver;
+}
+
+interface Run {
+  readonly process: Process;
+  readonly event: string;
+  readonly lease: string;
+}
+
+/** Work pushes what it writes, which happens when it is committed. */
+type Once = (work: (writes: (() => void)[]) => unknown) => Promise<void>;
+
+const DEADLINE_CODES = new Set(['HANDLER_FAILED', 'HANDLER_TIMEOUT', 'RETRY_LATER']);
+const LEASE_MS = 9_000;
+const NEVER = new Promise<never>(() => {});
+
+export class World {
+  readonly #scheduler: Scheduler;
+  readonly #plan: Plan;
+  readonly #loaded: Loaded;
+  readonly #store: IdempotencyStore;
+  readonly #letters: DeadLetterStore | undefined;
+  readonly #processes: Process[];
+  readonly #events = [fixtures.transactionPaid({ id: 'first' }), fixtures.transactionPaid({ id: 'second' })];
+  /** When the lease of each attempt ends, as long as its claim is neither lapsed nor taken over. */
+  readonly #leases = new Map<string, number>();
+  readonly #runs = new Set<Run>();
+  readonly #handled = new Set<string>();
+  /** Events of which a row of `once` is committed. */
+  readonly #rows = new Set<string>();
+  readonly #completed = new Set<string>();
+  readonly #owed = new Set<string>();
+  #fates: Fate[];
+  #behaviours: Behaviour[];
+  #calm = false;
+  #ticking = false;
+  /** What happened, step by step. */
+  readonly order: string[] = [];
+  readonly violations: string[] = [];
+
+  constructor(scheduler: Scheduler, plan: Plan, loaded: Loaded) {
+    this.#scheduler = scheduler;
+    this.#plan = plan;
+    this.#loaded = loaded;
+    loaded.clock.reset();
+    this.#fates = [...plan.fates];
+    this.#behaviours = [...plan.behaviours];
+    const { memoryStore, memoryDeadLetters } = loaded.door;
+    const now = () => loaded.clock.now;
+    this.#store = memoryStore({ now });
+    this.#letters = plan.letters === 'none' ? undefined : memoryDeadLetters({ now });
+    this.#processes = [this.#startProcess(), this.#startProcess()];
+  }
+
+  /** Everything happens in the order of the scheduler, until nothing is left to happen. */
+  async run(): Promise<void> {
+    this.#plan.to.forEach((to, number) => {
+      const event = this.#events[number % 2] as TransactionPaid;
+      void this.#later(`deliver ${event.id}`).then(() => this.#deliver(this.#process(to), event));
+    });
+    for (let crash = 0; crash < this.#plan.crashes; crash += 1)
+      void this.#later(`kill receiver ${crash}`).then(() => {
+        this.#process(crash).alive = false;
+        this.#processes[crash] = this.#startProcess();
+      });
+    // For longer than a lease: no timer goes off, and no claim is renewed.
+    for (let block = 0; block < this.#plan.blocks; block += 1)
+      void this.#later('the event loop is blocked').then(() => {
+        this.#loaded.clock.now += 2 * LEASE_MS;
+      });
+    if (this.#letters)
+      for (let replay = 0; replay < this.#plan.replays; replay += 1)
+        void this.#later('replay').then(() =>
+          this.#process(replay)
+            .hooks.deadLetters?.replay()
+            .catch(() => {}),
+        );
+    await this.#drain();
+    await this.#end();
+  }
+
+  /** The cause of all failures is fixed, and what is left is replayed. */
+  async #end(): Promise<void> {
+    this.#calm = true;
+    this.#loaded.clock.now += 3_600_000;
+    const { hooks } = this.#startProcess();
+    if (this.#letters) {
+      void hooks.deadLetters?.replay().catch((error) => this.#violated(`the last replay failed: ${error}`));
+      await this.#drain();
+    }
+    for (const { id } of this.#events) {
+      if (this.#owed.has(id) && !this.#handled.has(id)) this.#violated(`END: ${id} is lost`);
+      if (await this.#hasLetter(id)) this.#violated(`END: a letter of ${id} is left`);
+    }
+  }
+
+  async #drain(): Promise<void> {
+    const { clock } = this.#loaded;
+    for (;;) {
+      await new Promise(setImmediate);
+      if (clock.waits && !this.#ticking && !this.#calm) {
+        this.#ticking = true;
+        void this.#later('time passes').then(() => {
+          this.#ticking = false;
+          clock.advance();
+        });
+      }
+      if (this.#scheduler.count() > 0) await this.#scheduler.waitNext(1);
+      else if (clock.waits) clock.advance();
+      else return;
+    }
+  }
+
+  #later<Value>(label: string, value?: Value): Promise<Value | undefined> {
+    return this.#scheduler.schedule(Promise.resolve(value), label).then((scheduled) => {
+      this.order.push(label);
+      return scheduled;
+    });
+  }
+
+  #process(number: number): Process {
+    return this.#processes[number] as Process;
+  }
+
+  #violated(what: string): void {
+    this.violations.push(what);
+    this.order.push(`VIOLATED: ${what}`);
+  }
+
+  #startProcess(): Process {
+    const process = { alive: true } as Process;
+    const letters = this.#letters;
+    process.hooks = this.#loaded.door.receiver({
+      privateKey: KEY,
+      logger: false,
+      store: this.#storeOf(process),
+      ...(letters && {
+        deadLetters: this.#lettersOf(process, letters),
+        journal: this.#plan.letters === 'journal',
+      }),
+      lease: LEASE_MS,
+      timeout: 5_000,
+      maxHandlerTime: 30_000,
+      storeTimeout: 2_000,
+      handlers: { 'transaction.paid': (event, context) => this.#handle(process, event, context) },
+    });
+    return process;
+  }
+
+  async #deliver(process: Process, event: TransactionPaid): Promise<void> {
+    const { body, headers } = delivery(event);
+    const answer = await process.hooks.receive({ rawBody: body, headers });
+    if (!process.alive) return;
+    const { outcome, code } = JSON.parse(answer.body);
+    this.order.push(`${event.id} is answered ${answer.status} ${outcome ?? code}`);
+    const kept = this.#handled.has(event.id) || (await this.#hasLetter(event.id));
+    if (answer.status < 300 && outcome !== 'ignored') {
+      this.#owed.add(event.id);
+      if (!kept)
+        this.#violated(`P1: ${event.id} is answered ${answer.status} ${outcome}, neither handled nor kept`);
+    }
+    if (this.#letters && DEADLINE_CODES.has(code) && !kept)
+      this.#violated(`KEPT: ${event.id} is answered ${code} before it is kept`);
+  }
+
+  async #handle(process: Process, event: TransactionPaid, context: HandlerContext & { once?: Once }) {
+    if (!process.alive) return NEVER;
+    const { id } = event;
+    const run: Run = { process, event: id, lease: `${id} ${context.attempt}` };
+    if (this.#completed.has(id)) this.#violated(`P4: ${id} runs again after it was completed`);
+    if (this.#runsInLease(id)) this.#violated(`P4: two runs of ${id} in one lease`);
+    this.#runs.add(run);
+    this.order.push(`the handler of ${id} starts, attempt ${context.attempt}`);
+    if (this.#plan.letters === 'journal') this.#owed.add(id);
+    const write = () => void this.#handled.add(id);
+    // Without a claim there is none, and the context has one that throws.
+    const once = Object.hasOwn(context, 'once') ? context.once : undefined;
+    try {
+      if (once) await once((writes) => this.#behave(context, () => writes.push(write)));
+      else await this.#behave(context, () => process.alive && write());
+    } finally {
+      this.#runs.delete(run);
+    }
+  }
+
+  /** @param except the lease of the caller */
+  #runsInLease(id: string, except?: string): boolean {
+    return [...this.#runs].some(
+      ({ event, lease, process }) =>
+        event === id &&
+        lease !== except &&
+        process.alive &&
+        (this.#leases.get(lease) ?? 0) > this.#loaded.clock.now,
+    );
+  }
+
+  async #behave(context: HandlerContext, succeed: () => unknown): Promise<void> {
+    const { NonRetriableError, RetryAfterError } = this.#loaded.door;
+    const behaviour = this.#calm ? 'succeeds' : (this.#behaviours.shift() ?? 'succeeds late');
+    switch (behaviour) {
+      case 'succeeds late':
+        await this.#later('a handler succeeds');
+        succeed();
+        return;
+      case 'fails late':
+        await this.#later('a handler fails');
+        throw new Error('fails late');
+      case 'fails':
+        throw new Error('fails');
+      case 'retries later':
+        throw new RetryAfterError('30s');
+      case 'refuses':
+        if (this.#letters) throw new NonRetriableError();
+        throw new Error('refuses');
+      case 'gives up': {
+        const { signal } = context;
+        await Promise.race([
+          this.#later('a handler with a signal goes on'),
+          new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true })),
+        ]);
+        if (!signal.aborted) succeed();
+        return;
+      }
+      case 'hangs':
+        return NEVER;
+      default:
+        succeed();
+    }
+  }
+
+  /** A call of a store, with the fate that is next. Of a process that was killed no call arrives. */
+  #call<Value>(process: Process, name: string, effect: () => Value): Value | Promise<Value> {
+    if (!process.alive) return NEVER;
+    const fate = this.#calm ? 'at once' : (this.#fates.shift() ?? 'soon');
+    const answer = (value: Value) => this.#later(`${name} answers`, value) as Promise<Value>;
+    switch (fate) {
+      case 'at once':
+        return effect();
+      case 'soon':
+        return answer(effect());
+      case 'late':
+        return this.#later(`${name} is done`).then(() => answer(effect()));
+      case 'refused':
+        return Promise.reject(new Error('refused'));
+      case 'broken':
+        effect();
+        return this.#later(`${name} breaks`).then(() => Promise.reject(new Error('broken')));
+      case 'lost':
+        effect();
+        return NEVER;
+    }
+  }
+
+  #storeOf(process: Process): IdempotencyStore<{ once?: Once }> {
+    const { clock } = this.#loaded;
+    return {
+      claim: (key, request) =>
+        this.#call(process, 'claim', () => {
+          const result = this.#store.claim(key, request) as Awaited<ReturnType<IdempotencyStore['claim']>>;
+          if (result.status !== 'claimed') return result;
+          const id = key.split(':').at(-1) ?? '';
+          const lease = `${id} ${result.claim.attempt}`;
+          this.#leases.set(lease, clock.now + request.leaseMs);
+          return { status: 'claimed', claim: this.#claimOf(process, result.claim, { id, lease }) };
+        }),
+    };
+  }
+
+  #claimOf(
+    process: Process,
+    claim: Claim,
+    { id, lease }: { readonly id: string; readonly lease: string },
+  ): Claim<{ once?: Once }> {
+    const { clock } = this.#loaded;
+    return {
+      attempt: claim.attempt,
+      finished: claim.finished,
+      ...(this.#plan.once && {
+        forHandler: (_: string, beforeCommit?: () => void) => this.#handlerClaim(process, id, beforeCommit),
+      }),
+      renew: (ms) =>
+        this.#call(process, 'renew', () => {
+          const renewed = claim.renew(ms) as boolean;
+          if (renewed) this.#leases.set(lease, clock.now + ms);
+          return renewed;
+        }),
+      complete: () =>
+        this.#call(process, 'complete', () => {
+          const completed = claim.complete() as boolean;
+          if (!completed) return false;
+          if (this.#runsInLease(id, lease))
+            this.#violated(`P4: ${id} is completed while another attempt runs in its lease`);
+          this.#completed.add(id);
+          return true;
+        }),
+      release: (finished) => this.#call(process, 'release', () => claim.release(finished) as boolean),
+    };
+  }
+
+  /** As a SQL store has it: the row and the writes are in one commit, and of two attempts the second finds the row. */
+  #handlerClaim(
+    process: Process,
+    id: string,
+    beforeCommit: (() => void) | undefined,
+  ): HandlerClaim<{ once: Once }> {
+    let wrote = false;
+    let failure: unknown;
+    const once: Once = async (work) => {
+      try {
+        const writes: (() => void)[] = [];
+        if (!(await this.#call(process, 'once begins', () => this.#rows.has(id)))) {
+          await work(writes);
+          beforeCommit?.();
+          await this.#call(process, 'once commits', () => {
+            if (this.#rows.has(id)) return;
+            this.#rows.add(id);
+            for (const write of writes) write();
+          });
+        }
+        wrote = true;
+      } catch (error) {
+        failure = error;
+        throw error;
+      }
+    };
+    return { context: { once }, end: () => ({ failure, wrote }) };
+  }
+
+  #lettersOf(process: Process, letters: DeadLetterStore): DeadLetterStore {
+    const call = <Value>(name: string, effect: () => Value | Promise<Value>) =>
+      this.#call(process, name, effect as () => Value);
+    return {
+      keep: (letter) =>
+        call('keep', () => {
+          const id = letters.keep(letter);
+          this.#owed.add(letter.eventId);
+          return id;
+        }),
+      update: (id, change) => call('update', () => letters.update(id, change)),
+      list: (query, page) => call('list', () => letters.list(query, page)),
+      count: (query) => call('count', () => letters.count(query)),
+      read: (id) => call('read', () => letters.read(id)),
+      discard: (id, why) => call('discard', () => letters.discard(id, why)),
+      remove: (event) => call('remove', () => letters.remove(event)),
+    };
+  }
+
+  async #hasLetter(eventId: string): Promise<boolean> {
+    const query = { namespace: 'default', discarded: false, eventId };
+    return ((await this.#letters?.count(query)) ?? 0) > 0;
+  }
+}
