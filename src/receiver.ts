@@ -223,14 +223,13 @@ class Pipeline {
     delivery.simulated = proof.key.simulated;
     delivery.fingerprint = new SignatureFingerprint(signature, bytes, proof.keys);
     this.stats.recordAuthentic(delivery.startedAt);
-    const letter = this.#letters && new Letter(delivery, this.#letters);
-    delivery.letter = letter;
+    delivery.letter = this.#letters && new Letter(delivery, this.#letters);
 
     const decoded = await decodeEvent(bytes, proof.key, c);
     if (decoded instanceof Rejection) return decoded;
     delivery.decoded = decoded;
 
-    return processEvent({ delivery, decoded, letter }, c, answerEarly);
+    return processEvent(delivery, c, answerEarly);
   }
 
   /** Sends the answer, logs it, and tells the observer. */

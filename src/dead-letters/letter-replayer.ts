@@ -13,7 +13,7 @@ import type { Decoded } from '../events/envelope.js';
 import { type LogLevel, shorten, writeLog } from '../logger.js';
 import type { Configuration } from '../options/options.js';
 import { decodeEvent } from '../receiver/decode-event.js';
-import { type DecodedDelivery, processEvent } from '../receiver/process-event.js';
+import { processEvent } from '../receiver/process-event.js';
 import { isSignature, type SigningKey, verify } from '../signature.js';
 import { withDeadline } from '../time.js';
 import { answerOrThrow, type DeadLetterCalls } from './dead-letter-calls.js';
@@ -93,10 +93,7 @@ export class LetterReplayer {
     // An event that was kept as sandbox never becomes live.
     const decoded = await decodeEvent(rawBody, letter, this.#c);
     if (!(decoded instanceof Rejection)) delivery.decoded = decoded;
-    const result =
-      decoded instanceof Rejection
-        ? decoded
-        : await this.#exclusively(letter, { delivery, decoded, letter: kept });
+    const result = decoded instanceof Rejection ? decoded : await this.#exclusively(letter, delivery);
     if (kept.gone && result === 'ignored') return ended('gone');
     this.#log.replayed(delivery, result);
     return { end: kept.gone ? 'gone' : endOf(delivery, result), issues: delivery.issues ?? [] };
@@ -106,24 +103,24 @@ export class LetterReplayer {
    * A discard claims the key that the letter was kept under. If its event could not be read then, that is not the key of the
    * event, so both lock the letter.
    */
-  async #exclusively(letter: DeadLetter, given: DecodedDelivery): Promise<Result> {
+  async #exclusively(letter: DeadLetter, delivery: Delivery): Promise<Result> {
     const { namespace, store } = this.#c;
-    if (!store || keyOfLetter(letter) === keyOf(namespace, given.decoded.event)) return this.#process(given);
-    const calls = new StoreCalls(store, given.delivery, this.#c);
-    const result = await withLetterLock(calls, letter, () => this.#process(given));
+    if (!store || keyOfLetter(letter) === keyOf(namespace, delivery.event)) return this.#process(delivery);
+    const calls = new StoreCalls(store, delivery, this.#c);
+    const result = await withLetterLock(calls, letter, () => this.#process(delivery));
     return result instanceof StoreFailure
       ? storeUnavailable(result)
       : (result ?? new Rejection('IN_PROGRESS'));
   }
 
   /** No sender waits, so handlers may outlast `timeout`, while their claim is renewed. */
-  #process(given: DecodedDelivery): Promise<Result> {
+  #process(delivery: Delivery): Promise<Result> {
     return new Promise((resolve, reject) => {
       let giveUp: NodeJS.Timeout | undefined;
       const waitFor = (early: Result) => {
         giveUp = setTimeout(() => resolve(early), this.#c.maxHandlerTime);
       };
-      const processing = processEvent(given, this.#c, waitFor);
+      const processing = processEvent(delivery, this.#c, waitFor);
       processing.then(resolve, reject).finally(() => clearTimeout(giveUp));
     });
   }

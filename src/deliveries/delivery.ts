@@ -1,6 +1,7 @@
 // What is known about one delivery, filled in on its way through the stations.
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Fingerprint } from '../claims/fingerprint.js';
+import type { StoreFailure } from '../claims/timed-calls.js';
 import type { DeadLetterReason } from '../contracts/dead-letter-store.js';
 import { type ErrorCode, type Issue, Rejection, WebhookError } from '../errors.js';
 import type { Decoded, EventNames } from '../events/envelope.js';
@@ -30,7 +31,9 @@ export class Delivery {
   /** What was signed, once it is decoded. */
   event: EventNames | undefined;
   /** Undefined without dead letters. */
-  letter: { readonly reason: DeadLetterReason | undefined } | undefined;
+  letter: DeliveryLetter | undefined;
+  /** A job of a queue: if it fails, the queue still has it, so an event that handlers refuse is not lost. */
+  queued = false;
   /** The number of the claim; for a job without a store, how often a worker has started it. */
   attempt: number | undefined;
   /** Set once the store is called. */
@@ -147,4 +150,26 @@ export class Delivery {
       handlers: (this.calls ?? []).map(({ name, status, durationMs }) => ({ name, status, durationMs })),
     };
   }
+}
+
+/** Why an attempt did not process the event. */
+export interface Unprocessed {
+  readonly reason: DeadLetterReason;
+  readonly rejection?: Rejection | undefined;
+}
+
+/** The dead letter of one delivery, while its event is being processed. No method rejects. */
+export interface DeliveryLetter {
+  /** Why the event is kept; undefined if it is not, as far as this delivery knows. */
+  readonly reason: DeadLetterReason | undefined;
+  /** The letter was processed or discarded while it was being replayed. */
+  readonly gone: boolean;
+  /** Called under the claim before any handler runs: the journal keeps the event, and a replay checks whether its letter is gone. */
+  prepare(): Promise<StoreFailure | undefined>;
+  /** @returns a failure if the event is not kept, so that only its sender has it */
+  keep(unprocessed: Unprocessed): Promise<StoreFailure | undefined>;
+  /** Called when this delivery has processed the event. */
+  removeProcessed(): Promise<void>;
+  /** Called when another delivery has processed the event. @param completed the fingerprint of the bytes it processed */
+  removeCompleted(completed: string): Promise<void>;
 }

@@ -49,6 +49,7 @@ export function processJob(
   const delivery = new Delivery(packed?.headers ?? {}, c.logger ?? defaultLogger());
   delivery.keyIndex = packed?.keyIndex ?? 0;
   delivery.attempt = attempt;
+  delivery.queued = true;
   // Bound, because a job is cancelled in another async context.
   const cancel = AsyncResource.bind(() => delivery.abort('CLAIM_LOST'));
   if (signal?.aborted) cancel();
@@ -87,11 +88,10 @@ async function decodeAndProcess(
   // Another worker may have started the job by now.
   if (delivery.claimLost) return new Rejection('CLAIM_LOST', { hint: LOST });
   delivery.fingerprint = new DigestFingerprint(bytes);
-  const given = { delivery, decoded, letter: undefined, queued: true };
   // Receivers and workers may share a store, but not its keys: an event that the receiver has completed would be a duplicate
   // for the worker. No other namespace contains a slash.
   const namespace = `${encodeURIComponent(queue)}/${c.namespace}`;
-  return processEvent(given, { ...c, namespace }, answerEarly);
+  return processEvent(delivery, { ...c, namespace }, answerEarly);
 }
 
 const NOT_QUEUED = 'The job has no delivery. Add jobs to this queue with enqueue() only.';
