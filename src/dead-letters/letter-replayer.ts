@@ -49,11 +49,13 @@ export class LetterReplayer {
     if (content.status === 'unreadable') this.#logLetter('error', letter, UNREADABLE);
     if (content.status !== 'found') return ended(content.status);
     if (asListed && content.letter.attempts !== letter.attempts) return ended('inProgress');
-    const delivery = new Delivery(content.headers, this.#calls.caller.log);
-    delivery.rawBody = content.rawBody;
-    delivery.keyIndex = content.keyIndex;
-    delivery.keyId = content.letter.keyId;
-    const keys = await this.#keysFor(delivery);
+    const { headers, rawBody, keyIndex } = content;
+    const delivery = new Delivery(headers, this.#calls.caller.log);
+    const keys = await this.#keysFor(headers);
+    // The same bytes may have been signed with another key since.
+    const known = keys instanceof Rejection ? [] : keys;
+    const fingerprint = new DigestFingerprint(rawBody, this.#signatureOf(content), known);
+    delivery.proven({ rawBody, keyIndex, keyId: content.letter.keyId, fingerprint });
     if (accepted !== 'any') {
       if (keys instanceof Rejection) {
         this.#log.replayed(delivery, keys);
@@ -65,7 +67,7 @@ export class LetterReplayer {
       }
     }
     if (dryRun) return this.#preview(delivery, content.letter);
-    return this.#run(delivery, content, keys instanceof Rejection ? [] : keys);
+    return this.#run(delivery, content.letter);
   }
 
   /** Earlier versions kept the whole signature in the headers. */
@@ -84,14 +86,11 @@ export class LetterReplayer {
     };
   }
 
-  async #run(delivery: Delivery, content: FoundLetter, keys: readonly SigningKey[]): Promise<ReplayedLetter> {
-    const { letter, rawBody } = content;
+  async #run(delivery: Delivery, letter: DeadLetter): Promise<ReplayedLetter> {
     const kept = new Letter(delivery, this.#rules, letter);
     delivery.letter = kept;
-    // The same bytes may have been signed with another key since.
-    delivery.fingerprint = new DigestFingerprint(rawBody, this.#signatureOf(content), keys);
     // An event that was kept as sandbox never becomes live.
-    const decoded = await decodeEvent(rawBody, letter, this.#c);
+    const decoded = await decodeEvent(delivery.rawBody, letter, this.#c);
     if (!(decoded instanceof Rejection)) delivery.decoded = decoded;
     const result = decoded instanceof Rejection ? decoded : await this.#exclusively(letter, delivery);
     if (kept.gone && result === 'ignored') return ended('gone');
@@ -126,7 +125,7 @@ export class LetterReplayer {
   }
 
   /** A key function gets the headers that were kept. */
-  #keysFor({ headers }: Delivery): Promise<readonly SigningKey[] | Rejection> {
+  #keysFor(headers: Delivery['headers']): Promise<readonly SigningKey[] | Rejection> {
     const keys: Promise<readonly SigningKey[] | Rejection> = this.#loadKeys(headers).catch(
       (cause) => new Rejection('KEY_UNAVAILABLE', { hint: KEYS_FAILED, cause }),
     );

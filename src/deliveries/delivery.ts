@@ -15,18 +15,23 @@ export type Result = Outcome | Rejection;
 const NO_BYTES = Buffer.alloc(0);
 const UNPROVEN: Fingerprint = { text: '', matches: () => false };
 
+type Proven = Pick<Delivery, 'rawBody' | 'keyIndex' | 'fingerprint'> &
+  Partial<Pick<Delivery, 'keyId' | 'simulated'>>;
+
 export class Delivery {
   readonly headers: IncomingHttpHeaders;
   /** The logger of the receiver or of the request, not yet bound to an event. */
   readonly logger: Logger;
   readonly startedAt = performance.now();
+  /** Of the body, also of one that is not authentic. */
+  length = 0;
+  /** Empty until the signature is verified, like the next four. */
   rawBody: Buffer = NO_BYTES;
   keyIndex: number | undefined;
   /** See {@link SigningKey}. */
   keyId: string | undefined;
   /** Whether a key of the simulator signed it. */
   simulated = false;
-  /** Set once the signature is verified. */
   fingerprint: Fingerprint = UNPROVEN;
   /** What was signed, once it is decoded. */
   event: EventNames | undefined;
@@ -55,6 +60,16 @@ export class Delivery {
   constructor(headers: IncomingHttpHeaders, logger: Logger) {
     this.headers = headers;
     this.logger = logger;
+  }
+
+  /** The signature of the bytes is verified: now, when their letter was kept, or before they were queued. */
+  proven({ rawBody, keyIndex, keyId, simulated = false, fingerprint }: Proven): void {
+    this.length = rawBody.length;
+    this.rawBody = rawBody;
+    this.keyIndex = keyIndex;
+    this.keyId = keyId;
+    this.simulated = simulated;
+    this.fingerprint = fingerprint;
   }
 
   get decoded(): Decoded | undefined {
@@ -144,7 +159,7 @@ export class Delivery {
       ...(this.verdict && { verdict: this.verdict.verdict }),
       ...(this.letter?.reason && { deadLetter: this.letter.reason }),
       ...(storeMs !== undefined && { storeMs }),
-      bytes: this.rawBody.length,
+      bytes: this.length,
       durationMs: performance.now() - this.startedAt,
       // Only these fields: a call of a handler has more properties than its report.
       handlers: (this.calls ?? []).map(({ name, status, durationMs }) => ({ name, status, durationMs })),

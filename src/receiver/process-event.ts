@@ -139,7 +139,7 @@ async function underClaim(
   }
 
   delivery.attempt = claim.attempt;
-  return work({ delivery, claim, lease: new Lease(store, claim.claim), store });
+  return work({ delivery, claim, lease: new Lease(store, claim), store });
 }
 
 /** Runs the handlers. The event is completed if every one succeeded, else kept and released. */
@@ -176,7 +176,7 @@ async function runHandlers(
   const completed = await store.complete(
     claim,
     lease,
-    () => conflict || letter?.removeCompleted(delivery.fingerprint.text),
+    () => conflict || letter?.removeCompleted(claim.fingerprint),
   );
   if (completed === false) return keepUnclaimed(held, keptAs('failed', new Rejection('CLAIM_LOST')));
   if (typeof completed === 'object' && 'uncommitted' in completed) {
@@ -240,9 +240,9 @@ async function keepUnclaimed(held: HeldClaim, ending: Ending): Promise<Result> {
  * Another delivery may have completed the event before it was kept, and found no letter to remove. One that completes it from
  * now on finds the letter.
  */
-async function removeIfCompleted({ delivery: { letter }, store }: HeldClaim): Promise<void> {
+async function removeIfCompleted({ delivery: { letter }, claim, store }: HeldClaim): Promise<void> {
   if (letter?.reason === undefined) return;
-  const completed = await store.completedWith();
+  const completed = await store.completedWith(claim);
   if (completed !== undefined) await letter.removeCompleted(completed);
 }
 
