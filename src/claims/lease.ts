@@ -1,7 +1,7 @@
 // Renews a claim or a lock while handlers run, and notices its loss. Uses only the monotonic clock.
 
 import { writeLog } from '../logger.js';
-import type { GrantedClaim, GrantedLock } from './claim-answer.js';
+import type { GrantedClaim, GrantedLock } from './claim-reply.js';
 import type { StoreCalls } from './store-calls.js';
 
 export class Lease {
@@ -72,14 +72,14 @@ export class Lease {
   #lose(): void {
     this.lost = true;
     const { caller } = this.#store;
-    caller.abort('CLAIM_LOST');
+    caller.abort?.('CLAIM_LOST');
     writeLog(caller.log, 'error', {}, 'the claim was lost to another delivery while handlers ran');
   }
 
   /** Once the lease ends, another delivery can run the event, although the handler still hangs. */
   #giveUp(): void {
     const { caller } = this.#store;
-    caller.abort('HANDLER_TIMEOUT');
+    caller.abort?.('HANDLER_TIMEOUT');
     this.#abortOnLapse();
     const message = 'a handler has not settled within maxHandlerTime; its claim is no longer renewed';
     writeLog(caller.log, 'error', {}, message);
@@ -88,7 +88,7 @@ export class Lease {
   /** Another delivery can start when the lease ends. */
   #abortOnLapse(): void {
     const left = Math.max(this.#endsAt - performance.now(), 0);
-    this.#lapse ??= setTimeout(() => this.#store.caller.abort('CLAIM_LOST'), left);
+    this.#lapse ??= setTimeout(() => this.#store.caller.abort?.('CLAIM_LOST'), left);
   }
 
   #noteBlocking(): void {

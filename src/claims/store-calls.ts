@@ -1,18 +1,16 @@
 // Calls a store for one delivery: claim, lock, renew, complete, release.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Completion, ForgetResult, IdempotencyStore } from '../contracts/idempotency-store.js';
-import type { ErrorCode } from '../errors.js';
-import type { Logger } from '../logger.js';
 import {
-  type ClaimAnswer,
+  type ClaimReply,
   type GrantedClaim,
   type GrantedLock,
-  readClaimAnswer,
+  readClaimReply,
   readForgetResult,
-  readLockAnswer,
-} from './claim-answer.js';
+  readLockReply,
+} from './claim-reply.js';
 import { lockOf } from './lock-of-claim.js';
-import { type Answer, StoreFailure, TimedCalls } from './timed-calls.js';
+import { type StoreCaller, StoreFailure, type StoreReply, TimedCalls } from './timed-calls.js';
 
 /** Three tries to complete within two seconds, however fast each fails: a server that restarts is back by then. */
 const TRIES = 3;
@@ -20,12 +18,6 @@ const EVERY_MS = 700;
 const COMPLETE_MS = 600;
 
 const UNANSWERED = 'the store did not answer';
-
-/** The caller. Failures go to its log, and `abort` tells its handlers that the claim is lost. */
-export interface Claimant {
-  readonly log: Logger;
-  abort(code: ErrorCode): void;
-}
 
 /** All times in milliseconds. */
 export interface StoreRules {
@@ -35,21 +27,21 @@ export interface StoreRules {
 }
 
 /** No method rejects. */
-export class StoreCalls extends TimedCalls<Claimant> {
+export class StoreCalls extends TimedCalls {
   readonly rules: StoreRules;
   readonly #store: IdempotencyStore<object>;
 
-  constructor(store: IdempotencyStore<object>, claimant: Claimant, rules: StoreRules) {
-    super(claimant, rules.storeTimeout);
+  constructor(store: IdempotencyStore<object>, caller: StoreCaller, rules: StoreRules) {
+    super(caller, rules.storeTimeout);
     this.#store = store;
     this.rules = rules;
   }
 
-  claim(key: string, fingerprint: string): Answer<ClaimAnswer> {
+  claim(key: string, fingerprint: string): StoreReply<ClaimReply> {
     const { lease: leaseMs } = this.rules;
     const call = () => this.#store.claim(key, { leaseMs, fingerprint });
     const read = (answer: unknown, calledAt: number) =>
-      readClaimAnswer(answer, { key, fingerprint, calledAt });
+      readClaimReply(answer, { key, fingerprint, calledAt });
     return this.#request('claim', call, read, (answer) => {
       if (answer.status !== 'claimed') return false;
       void this.call(() => answer.claim.release(answer.finished));
@@ -58,12 +50,12 @@ export class StoreCalls extends TimedCalls<Claimant> {
   }
 
   /** A store without locks is asked for a claim instead. @returns undefined while another caller has the lock */
-  lock(key: string): Answer<GrantedLock | undefined> {
+  lock(key: string): StoreReply<GrantedLock | undefined> {
     const { lease } = this.rules;
     const store = this.#store;
     const call = () =>
       store.lock ? store.lock(key, lease) : lockOf((request) => store.claim(key, request), lease);
-    return this.#request('lock', call, readLockAnswer, (lock) => {
+    return this.#request('lock', call, readLockReply, (lock) => {
       if (!lock) return false;
       void this.call(() => lock.claim.release());
       return true;
@@ -81,7 +73,7 @@ export class StoreCalls extends TimedCalls<Claimant> {
     call: () => unknown,
     read: (answer: unknown, calledAt: number) => Granted | StoreFailure,
     giveBack: (answer: Granted) => boolean,
-  ): Answer<Granted> {
+  ): StoreReply<Granted> {
     const { lease } = this.rules;
     const calledAt = performance.now();
     const check = (given: unknown) => {
@@ -96,7 +88,7 @@ export class StoreCalls extends TimedCalls<Claimant> {
     return this.checkedCall(UNANSWERED, call, check, giveBack);
   }
 
-  forget(key: string): Answer<ForgetResult> {
+  forget(key: string): StoreReply<ForgetResult> {
     return this.checkedCall('the event was not forgotten', () => this.#store.forget?.(key), readForgetResult);
   }
 
@@ -104,7 +96,7 @@ export class StoreCalls extends TimedCalls<Claimant> {
     await this.checkedCall('lock not released, so its lease will lapse', () => claim.release());
   }
 
-  renew({ claim }: GrantedClaim | GrantedLock): Answer<boolean> {
+  renew({ claim }: GrantedClaim | GrantedLock): StoreReply<boolean> {
     const call = () => claim.renew(this.rules.lease);
     return this.checkedCall('the claim was not renewed', call, (answer) => checkBoolean('renew', answer));
   }

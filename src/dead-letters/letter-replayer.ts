@@ -28,15 +28,15 @@ interface ReplayerSettings extends Pick<ReplaySettings, 'keys' | 'dryRun'> {
 }
 
 export class LetterReplayer {
-  readonly #c: Configuration;
+  readonly #config: Configuration;
   readonly #rules: LetterRules;
   readonly #calls: DeadLetterCalls;
   readonly #settings: ReplayerSettings;
   readonly #log = new DeliveryLog();
 
-  constructor(c: Configuration, calls: DeadLetterCalls, settings: ReplayerSettings) {
-    this.#c = c;
-    this.#rules = { ...c, store: calls.store };
+  constructor(config: Configuration, calls: DeadLetterCalls, settings: ReplayerSettings) {
+    this.#config = config;
+    this.#rules = { ...config, store: calls.store };
     this.#calls = calls;
     this.#settings = settings;
   }
@@ -72,14 +72,14 @@ export class LetterReplayer {
 
   /** Earlier versions kept the whole signature in the headers. */
   #signatureOf({ headers, signaturePrefix }: FoundLetter): string {
-    return signaturePrefix ?? headers[this.#c.signatureHeader] ?? '';
+    return signaturePrefix ?? headers[this.#config.signatureHeader] ?? '';
   }
 
   /** What a replay would do, as far as decoding tells. */
   async #preview(delivery: Delivery, letter: DeadLetter): Promise<ReplayedLetter> {
-    const decoded = await decodeEvent(delivery.rawBody, letter, this.#c);
+    const decoded = await decodeEvent(delivery.rawBody, letter, this.#config);
     if (decoded instanceof Rejection) return ended('unreadable');
-    const { handlers } = this.#c.handlers.match(decoded);
+    const { handlers } = this.#config.handlers.match(decoded);
     return {
       end: handlers.length > 0 ? 'processed' : UNHANDLED[decoded.status],
       issues: decoded.issues ?? [],
@@ -90,7 +90,7 @@ export class LetterReplayer {
     const kept = new Letter(delivery, this.#rules, letter);
     delivery.letter = kept;
     // An event that was kept as sandbox never becomes live.
-    const decoded = await decodeEvent(delivery.rawBody, letter, this.#c);
+    const decoded = await decodeEvent(delivery.rawBody, letter, this.#config);
     if (!(decoded instanceof Rejection)) delivery.decoded = decoded;
     const result = decoded instanceof Rejection ? decoded : await this.#exclusively(letter, delivery);
     if (kept.gone && result === 'ignored') return ended('gone');
@@ -103,9 +103,9 @@ export class LetterReplayer {
    * event, so both lock the letter.
    */
   async #exclusively(letter: DeadLetter, delivery: Delivery): Promise<Result> {
-    const { namespace, store } = this.#c;
+    const { namespace, store } = this.#config;
     if (!store || keyOfLetter(letter) === keyOf(namespace, delivery.event)) return this.#process(delivery);
-    const calls = new StoreCalls(store, delivery, this.#c);
+    const calls = new StoreCalls(store, delivery, this.#config);
     const result = await withLetterLock(calls, letter, () => this.#process(delivery));
     return result instanceof StoreFailure
       ? storeUnavailable(result)
@@ -117,9 +117,9 @@ export class LetterReplayer {
     return new Promise((resolve, reject) => {
       let giveUp: NodeJS.Timeout | undefined;
       const waitFor = (early: Result) => {
-        giveUp = setTimeout(() => resolve(early), this.#c.maxHandlerTime);
+        giveUp = setTimeout(() => resolve(early), this.#config.maxHandlerTime);
       };
-      const processing = processEvent(delivery, this.#c, waitFor);
+      const processing = processEvent(delivery, this.#config, waitFor);
       processing.then(resolve, reject).finally(() => clearTimeout(giveUp));
     });
   }
@@ -130,12 +130,12 @@ export class LetterReplayer {
       (cause) => new Rejection('KEY_UNAVAILABLE', { hint: KEYS_FAILED, cause }),
     );
     const tooLate = () => new Rejection('KEY_UNAVAILABLE', { hint: 'The key function took too long.' });
-    return withDeadline(keys, this.#c.storeTimeout, tooLate);
+    return withDeadline(keys, this.#config.storeTimeout, tooLate);
   }
 
   /** Cached keys are reloaded first, because one of them may have been revoked. */
   async #loadKeys(headers: Delivery['headers']): Promise<readonly SigningKey[]> {
-    const { keys } = this.#c;
+    const { keys } = this.#config;
     if (typeof keys !== 'function') return keys;
     const fresh = await keys.refresh?.(Number.NEGATIVE_INFINITY);
     return fresh && fresh.keys.length > 0 ? fresh.keys : keys(headers);
@@ -153,8 +153,8 @@ export function keyOfLetter({ namespace, eventId, eventName, sandbox }: DeadLett
 }
 
 /** Calls for work on letters without a delivery: there is nothing to abort. */
-export function claimCalls(c: Configuration, { caller: { log } }: DeadLetterCalls): StoreCalls {
-  return new StoreCalls(c.store as IdempotencyStore<object>, { log, abort: () => {} }, c);
+export function claimCalls(config: Configuration, { caller: { log } }: DeadLetterCalls): StoreCalls {
+  return new StoreCalls(config.store as IdempotencyStore<object>, { log }, config);
 }
 
 /** @returns undefined while another caller works on the letter */

@@ -25,8 +25,8 @@ export interface LetterRules
 }
 
 /** Undefined without the option. */
-export function letterRules(c: Configuration): LetterRules | undefined {
-  return c.deadLetters && { ...c, store: c.deadLetters };
+export function letterRules(config: Configuration): LetterRules | undefined {
+  return config.deadLetters && { ...config, store: config.deadLetters };
 }
 
 export class Letter implements DeliveryLetter {

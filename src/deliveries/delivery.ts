@@ -50,7 +50,7 @@ export class Delivery {
   /** The event was completed before, with other bytes. */
   conflict = false;
   /** Resolves when the delivery is answered and its handlers have settled. Never rejects. */
-  finished: Promise<void> | undefined;
+  ended: Promise<void> | undefined;
   #copy: Buffer | undefined;
   #decoded: Decoded | undefined;
   #log: Logger | undefined;

@@ -1,5 +1,6 @@
 // One run of the handlers of an event: starts their calls and tracks their results.
 
+import type { GrantedClaim } from '../claims/claim-reply.js';
 import type { Lease } from '../claims/lease.js';
 import type { HandlerClaim } from '../contracts/idempotency-store.js';
 import type { Delivery } from '../deliveries/delivery.js';
@@ -9,13 +10,14 @@ import type { EventNames } from '../events/envelope.js';
 import { handlerErrorFields, type Logger, type LogLevel, writeLog } from '../logger.js';
 import { type HandlerReport, type Observer, observed } from '../observer.js';
 import { withDeadline } from '../time.js';
-import { type Attempt, DeliveryContext, NO_ONCE, ONCE_UNNAMED } from './handler-context.js';
+import { DeliveryContext, NO_ONCE, ONCE_UNNAMED } from './handler-context.js';
 import type { MatchedHandlers, Registration, SerialValues } from './handlers.js';
 
 /** What all calls of a run share. */
 interface RunInput {
   readonly delivery: Delivery;
-  readonly attempt: Attempt;
+  /** What handlers see of the claim. */
+  readonly claim: Pick<GrantedClaim, 'attempt' | 'finished' | 'forHandler'>;
   /** The lease of the claim, if there is one. */
   readonly lease?: Lease | undefined;
   readonly observer: Observer | undefined;
@@ -53,7 +55,7 @@ export class HandlerRun {
   constructor({ handlers, subject, serialValues }: MatchedHandlers, input: RunInput) {
     this.input = input;
     this.serialValues = serialValues;
-    this.completedHandlers = input.attempt.finished;
+    this.completedHandlers = input.claim.finished;
     this.calls = handlers.map((handler) => new HandlerCall(handler, subject, this));
   }
 
@@ -62,9 +64,9 @@ export class HandlerRun {
     const latest = new Map<string, Promise<void>>();
     const runs = this.calls.map((call) => {
       const value = this.serialValues?.get(call.handler);
-      if (value === undefined) return call.run();
+      if (value === undefined) return call.start();
       const previous = latest.get(value);
-      const done = previous ? previous.then(() => call.run()) : call.run();
+      const done = previous ? previous.then(() => call.start()) : call.start();
       latest.set(value, done);
       return done;
     });
@@ -115,7 +117,7 @@ export class HandlerCall implements HandlerReport {
   readonly #run: HandlerRun;
   #tookSignal = false;
   /** The handler called `once`, and the store has none. */
-  #refusal: ConfigurationError | undefined;
+  #onceError: ConfigurationError | undefined;
   /**
    * Its writes of `once` may not be committed, or are those of other bytes. A next attempt that took it for finished would
    * lose the writes, or the conflict. It runs once more instead, and `once` skips what is committed.
@@ -151,10 +153,10 @@ export class HandlerCall implements HandlerReport {
   }
 
   /** Never rejects. */
-  async run(): Promise<void> {
-    const { attempt, delivery, lease } = this.#run.input;
+  async start(): Promise<void> {
+    const { claim, delivery, lease } = this.#run.input;
     const { completionKey } = this.handler;
-    if (completionKey !== undefined && attempt.finished.includes(completionKey)) {
+    if (completionKey !== undefined && claim.finished.includes(completionKey)) {
       this.status = 'skipped';
       return;
     }
@@ -166,7 +168,7 @@ export class HandlerCall implements HandlerReport {
     const startedAt = performance.now();
     try {
       await this.#callHandler();
-      if (this.#refusal) throw this.#refusal;
+      if (this.#onceError) throw this.#onceError;
     } catch (error) {
       const [level, message] = OBJECTIONS[objectionOf(error)];
       this.#fail(error, handlerErrorFields(error, delivery.simulated), level, message);
@@ -186,9 +188,9 @@ export class HandlerCall implements HandlerReport {
 
   /** Remembered, because the handler has failed even if it catches the error. */
   refuseOnce(): ConfigurationError {
-    const { attempt } = this.#run.input;
-    this.#refusal ??= new ConfigurationError(attempt.forHandler ? ONCE_UNNAMED : NO_ONCE);
-    return this.#refusal;
+    const { claim } = this.#run.input;
+    this.#onceError ??= new ConfigurationError(claim.forHandler ? ONCE_UNNAMED : NO_ONCE);
+    return this.#onceError;
   }
 
   failUncommitted(): void {
@@ -200,7 +202,7 @@ export class HandlerCall implements HandlerReport {
 
   /** @throws what the handler throws, now or by a promise */
   #callHandler(): unknown {
-    const { forHandler } = this.#run.input.attempt;
+    const { forHandler } = this.#run.input.claim;
     const { onceKey } = this.handler;
     if (!forHandler || onceKey === undefined) return this.#callWith(undefined);
     const beforeCommit = () => {
@@ -228,12 +230,12 @@ export class HandlerCall implements HandlerReport {
   }
 
   #callWith(added: object | undefined): unknown {
-    const { attempt, delivery, observer } = this.#run.input;
-    const context = new DeliveryContext(this, delivery, attempt.attempt, added);
-    const call = () => this.handler.run(this.#subject as never, context as never);
+    const { claim, delivery, observer } = this.#run.input;
+    const context = new DeliveryContext(this, delivery, claim.attempt, added);
+    const call = () => this.handler.fn(this.#subject as never, context as never);
     const wrap = observer?.handler?.bind(observer);
     if (!wrap || !delivery.event) return call();
-    const described = { event: delivery.event, name: this.name, attempt: attempt.attempt };
+    const described = { event: delivery.event, name: this.name, attempt: claim.attempt };
     return observed(
       (inner) => wrap(described, inner),
       async () => void (await call()),

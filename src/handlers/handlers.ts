@@ -17,7 +17,7 @@ export interface Registration {
    * an event does not: with a second one its key would change.
    */
   readonly onceKey: string | undefined;
-  readonly run: (subject: never, context: never) => unknown;
+  readonly fn: (subject: never, context: never) => unknown;
   /** Handlers with the same value never run at the same time. */
   readonly serial: ((subject: never) => unknown) | undefined;
 }
@@ -157,9 +157,9 @@ export class Handlers {
       throw new ConfigurationError(
         `${call} has serial, which needs lock() of the store, and this store has none. Add lock() to it, or remove serial.`,
       );
-    const run = handler as Registration['run'];
+    const fn = handler as Registration['fn'];
     const completionKey = name === undefined ? undefined : `${kind ?? ''}${name}`;
-    return { name: name ?? (handler.name || pattern), completionKey, onceKey: completionKey, run, serial };
+    return { name: name ?? (handler.name || pattern), completionKey, onceKey: completionKey, fn, serial };
   }
 }
 
@@ -196,8 +196,8 @@ function checkOptions(call: string, options: HandlerOptions = {}): HandlerOption
 
 /** Adds it to all of the lists, or to none. */
 function add(registration: Registration, lists: readonly Registration[][]): void {
-  const { name, onceKey, run } = registration;
-  if (lists.flat().some((other) => other.run === run)) {
+  const { name, onceKey, fn } = registration;
+  if (lists.flat().some((other) => other.fn === fn)) {
     throw new ConfigurationError(
       `One function is registered twice for the same event ("${name}"), so each delivery would run it twice. Register it once.`,
     );

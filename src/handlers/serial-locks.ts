@@ -2,8 +2,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { digestOf } from '../claims/fingerprint.js';
 import { Lease } from '../claims/lease.js';
-import { type Claimant, StoreCalls, type StoreRules } from '../claims/store-calls.js';
-import { StoreFailure } from '../claims/timed-calls.js';
+import { StoreCalls, type StoreRules } from '../claims/store-calls.js';
+import { type StoreCaller, StoreFailure } from '../claims/timed-calls.js';
 import type { IdempotencyStore } from '../contracts/idempotency-store.js';
 import { ConfigurationError, HandlerError, Rejection, storeUnavailable } from '../errors.js';
 import { handlerErrorFields, writeLog } from '../logger.js';
@@ -22,7 +22,7 @@ const WAITED = 'Another event with the same serial value was being handled until
 /** @returns a rejection if a serial function fails; undefined if no handler has one */
 export function serialValuesOf(
   { handlers, subject }: MatchedHandlers,
-  claimant: Claimant & { readonly simulated: boolean },
+  caller: StoreCaller & { readonly simulated: boolean },
 ): SerialValues | Rejection | undefined {
   const serial = handlers.filter((handler) => handler.serial !== undefined);
   if (serial.length === 0) return undefined;
@@ -39,8 +39,8 @@ export function serialValuesOf(
       }
       values.set(handler, value);
     } catch (cause) {
-      const fields = { handler: handler.name, ...handlerErrorFields(cause, claimant.simulated) };
-      writeLog(claimant.log, 'error', fields, 'the serial function of a handler failed');
+      const fields = { handler: handler.name, ...handlerErrorFields(cause, caller.simulated) };
+      writeLog(caller.log, 'error', fields, 'the serial function of a handler failed');
       return new Rejection('HANDLER_FAILED', { cause: new HandlerError([cause]) });
     }
   }
@@ -50,15 +50,15 @@ export function serialValuesOf(
 /** The locks that one delivery holds. */
 export class SerialLocks {
   readonly #store: IdempotencyStore<object>;
-  readonly #claimant: Claimant;
+  readonly #caller: StoreCaller;
   readonly #rules: Rules;
   readonly #releases: (() => Promise<void> | void)[] = [];
   readonly #turnEnds: (() => void)[] = [];
   #endingTurns: NodeJS.Timeout | undefined;
 
-  constructor(store: IdempotencyStore<object>, claimant: Claimant, rules: Rules) {
+  constructor(store: IdempotencyStore<object>, caller: StoreCaller, rules: Rules) {
     this.#store = store;
-    this.#claimant = claimant;
+    this.#caller = caller;
     this.#rules = rules;
   }
 
@@ -72,8 +72,8 @@ export class SerialLocks {
       if (!endTurn) return stillLocked();
       this.#turnEnds.push(endTurn);
       this.#releases.push(endTurn);
-      const unlocked = await this.#lock(key, deadline);
-      if (unlocked) return unlocked;
+      const notLocked = await this.#lock(key, deadline);
+      if (notLocked) return notLocked;
     }
     return undefined;
   }
@@ -96,7 +96,7 @@ export class SerialLocks {
 
   async #lock(key: string, deadline: number): Promise<Rejection | undefined> {
     for (let wait = FIRST_PAUSE_MS; ; wait = Math.min(wait * 2, MAX_PAUSE_MS)) {
-      const calls = new StoreCalls(this.#store, this.#claimant, this.#rules);
+      const calls = new StoreCalls(this.#store, this.#caller, this.#rules);
       const lock = await calls.lock(key);
       if (lock instanceof StoreFailure) return storeUnavailable(lock);
       if (lock) {

@@ -156,7 +156,7 @@ export interface RedriveOptions {
 /** All in milliseconds. */
 export interface RedriveRules {
   /** When each try is due, counted from when the letter was kept. */
-  readonly points: readonly number[];
+  readonly dueAfterMs: readonly number[];
   readonly reasons: readonly RedriveReason[];
   readonly every: number;
   readonly concurrency: number;
@@ -182,7 +182,7 @@ export function redrive(value: unknown): RedriveRules | undefined {
   } = given as RedriveOptions;
   let sum = 0;
   return {
-    points: list('redrive.delays', delays, "durations: ['1m', '5m']").map((delay, index) => {
+    dueAfterMs: list('redrive.delays', delays, "durations: ['1m', '5m']").map((delay, index) => {
       sum += milliseconds(`redrive.delays[${index}]`, delay, 1);
       return sum;
     }),

@@ -40,14 +40,14 @@ const ALREADY_CHECKED = { sandbox: false } as const;
 
 /** Never rejects. */
 export function processJob(
-  c: JobConfiguration,
+  config: JobConfiguration,
   log: DeliveryLog,
   data: unknown,
   { queue, attempt = 1, signal }: JobDetails,
 ): Promise<JobVerdict> {
   const packed = unpack(data);
   const { rawBody, headers, keyIndex } = packed ?? NO_DELIVERY;
-  const delivery = new Delivery(headers, c.logger ?? defaultLogger());
+  const delivery = new Delivery(headers, config.logger ?? defaultLogger());
   delivery.proven({ rawBody, keyIndex, fingerprint: new DigestFingerprint(rawBody) });
   delivery.attempt = attempt;
   delivery.queued = true;
@@ -62,7 +62,7 @@ export function processJob(
       log.settled(delivery, result);
       resolve(jobVerdict(result, delivery));
     };
-    void decodeAndProcess(delivery, packed !== undefined, queue, c, end)
+    void decodeAndProcess(delivery, packed !== undefined, queue, config, end)
       .catch((cause) => internalError('The processor itself failed.', cause))
       // The job may have ended before its handlers settled.
       .then((result) => (ended ? log.late(delivery, result) : end(result)))
@@ -75,11 +75,11 @@ async function decodeAndProcess(
   delivery: Delivery,
   isQueued: boolean,
   queue: string,
-  c: JobConfiguration,
+  config: JobConfiguration,
   answerEarly: AnswerEarly,
 ): Promise<Result> {
   if (!isQueued) return new Rejection('BODY_MALFORMED', { hint: NOT_QUEUED });
-  const decoded = await decodeEvent(delivery.rawBody, ALREADY_CHECKED, c);
+  const decoded = await decodeEvent(delivery.rawBody, ALREADY_CHECKED, config);
   if (decoded instanceof Rejection) return decoded;
   delivery.decoded = decoded;
   if (decoded.rejection) return decoded.rejection;
@@ -89,8 +89,8 @@ async function decodeAndProcess(
   if (delivery.claimLost) return new Rejection('CLAIM_LOST', { hint: LOST });
   // Receivers and workers may share a store, but not its keys: an event that the receiver has completed would be a duplicate
   // for the worker. No other namespace contains a slash.
-  const namespace = `${encodeURIComponent(queue)}/${c.namespace}`;
-  return processEvent(delivery, { ...c, namespace }, answerEarly);
+  const namespace = `${encodeURIComponent(queue)}/${config.namespace}`;
+  return processEvent(delivery, { ...config, namespace }, answerEarly);
 }
 
 /** Instead of data that enqueue() did not make. */

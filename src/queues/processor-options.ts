@@ -59,7 +59,7 @@ export function configureJobs(
     throw new ConfigurationError('processor() has no handlers. Give at least one, by pattern.');
   for (const [pattern, handler] of patterns) handlers.onPattern(pattern, handler);
   const timeout = given.timeout || MAX_TIMER_MS;
-  const c = {
+  const config = {
     ...given,
     handlers,
     sandbox: 'accept' as const,
@@ -70,6 +70,6 @@ export function configureJobs(
     observer: undefined,
     storeTimeout: STORE_TIMEOUT_MS,
   };
-  warnOfOptions(c, { timeout: options.timeout, sandbox: c.sandbox });
-  return c;
+  warnOfOptions(config, { timeout: options.timeout, sandbox: config.sandbox });
+  return config;
 }

@@ -29,7 +29,7 @@ export function processor<const Events extends EventSchemas = {}, Extra extends 
   handlers: HandlersByPattern<NoInfer<Events>, NoInfer<Extra>>,
   options: ProcessorOptions<Events, Extra> = {},
 ): ProcessJob {
-  const c = configureJobs(handlers, options);
+  const config = configureJobs(handlers, options);
   const log = new DeliveryLog();
   return async (data, job) => {
     const { queue, attempt = 1, signal } = job ?? {};
@@ -39,6 +39,6 @@ export function processor<const Events extends EventSchemas = {}, Extra extends 
       );
     if (!Number.isSafeInteger(attempt) || attempt < 1)
       throw new ConfigurationError(`attempt is ${show(attempt)}. Give a whole number from 1.`);
-    return processJob(c, log, data, { queue, attempt, signal });
+    return processJob(config, log, data, { queue, attempt, signal });
   };
 }

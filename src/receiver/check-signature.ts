@@ -58,9 +58,9 @@ function missing(headers: IncomingHttpHeaders, name: string): string {
 export function checkSignature(
   body: SignedBody,
   signature: string,
-  c: Pick<Configuration, 'keys' | 'storeTimeout'>,
+  config: Pick<Configuration, 'keys' | 'storeTimeout'>,
 ): Proof | Rejection | Promise<Proof | Rejection> {
-  const { keys, storeTimeout } = c;
+  const { keys, storeTimeout } = config;
   return typeof keys === 'function'
     ? checkWithLoadedKeys(body, signature, keys, storeTimeout)
     : prove(body.bytes, signature, keys);

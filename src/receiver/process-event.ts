@@ -1,6 +1,6 @@
 // Station 4: event -> claimed, handled and completed; or kept as a dead letter and released.
 
-import type { GrantedClaim } from '../claims/claim-answer.js';
+import type { GrantedClaim } from '../claims/claim-reply.js';
 import { Lease } from '../claims/lease.js';
 import { StoreCalls } from '../claims/store-calls.js';
 import { StoreFailure } from '../claims/timed-calls.js';
@@ -64,14 +64,14 @@ function hasStore(config: Rules): config is RulesWithStore {
   return config.store !== undefined;
 }
 
-/** No handler can run, so the event is kept under its claim. If it is not kept, only the sender has it, and gets `unkept`. */
+/** No handler can run, so the event is kept under its claim. If it is not kept, only the sender has it, and gets `otherwise`. */
 async function keepUnhandled(
   delivery: Delivery,
   config: Rules,
   ending: Ending | undefined,
-  unkept: Result,
+  otherwise: Result,
 ): Promise<Result> {
-  if (!ending || !delivery.letter || !hasStore(config)) return unkept;
+  if (!ending || !delivery.letter || !hasStore(config)) return otherwise;
   return underClaim(delivery, config, (held) => keepAndRelease(held, ending));
 }
 
@@ -82,8 +82,8 @@ async function runUnclaimed(
   matched: MatchedHandlers,
   answerEarly: AnswerEarly,
 ): Promise<Result> {
-  const attempt = { attempt: delivery.attempt ?? 1, finished: [], forHandler: undefined };
-  const run = new HandlerRun(matched, { delivery, attempt, observer });
+  const claim = { attempt: delivery.attempt ?? 1, finished: [], forHandler: undefined };
+  const run = new HandlerRun(matched, { delivery, claim, observer });
   await runToEnd(run, timeout, answerEarly);
   return run.errors.length > 0 ? endingOf(delivery, run.errors).result : matched.outcome;
 }
@@ -98,8 +98,8 @@ async function underLocks(
   const deadline = performance.now() + config.timeout;
   const locks = new SerialLocks(config.store, delivery, config);
   try {
-    const unlocked = await locks.acquire(matched.serialValues, deadline);
-    if (unlocked) return await keepUnhandled(delivery, config, keptAs('failed', unlocked), unlocked);
+    const notLocked = await locks.acquire(matched.serialValues, deadline);
+    if (notLocked) return await keepUnhandled(delivery, config, keptAs('failed', notLocked), notLocked);
     // Handlers get the rest of `timeout`. It is read before the claim, because a slow claim is not their fault.
     const timeout = Math.max(Math.ceil(deadline - performance.now()), 1);
     const answer = (early: Result) => {
@@ -154,7 +154,7 @@ async function runHandlers(
   const unprepared = letter && (await prepare(letter, held));
   if (unprepared) return unprepared;
 
-  const run = new HandlerRun(matched, { delivery, attempt: claim, lease, observer });
+  const run = new HandlerRun(matched, { delivery, claim, lease, observer });
   try {
     await runToEnd(run, timeout, answerEarly);
   } finally {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, jest, test } from '@jest/globals';
 import { type ClaimResult, type IdempotencyStore, memoryStore } from 'payment-webhooks';
-import type { GrantedClaim, GrantedLock } from '../../src/claims/claim-answer.js';
+import type { GrantedClaim, GrantedLock } from '../../src/claims/claim-reply.js';
 import { StoreCalls } from '../../src/claims/store-calls.js';
 import { captureLog } from '../setup/captured-log.js';
 import { delivery } from '../setup/delivery.js';

@@ -66,8 +66,8 @@ export const BUGS: readonly Bug[] = [
     name: 'redrive-unclaimed',
     what: 'letters are replayed without a claim',
     file: 'src/dead-letters/letter-replayer.ts',
-    find: 'processEvent(delivery, this.#c, waitFor)',
-    replace: `processEvent(delivery, { ...this.#c, store: undefined }, waitFor).then(async (result) => {
+    find: 'processEvent(delivery, this.#config, waitFor)',
+    replace: `processEvent(delivery, { ...this.#config, store: undefined }, waitFor).then(async (result) => {
           if (result === 'processed') await delivery.letter?.removeCompleted('');
           return result;
         })`,

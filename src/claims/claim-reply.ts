@@ -2,23 +2,19 @@
 import type { Claim, ForgetResult, Lock } from '../contracts/idempotency-store.js';
 import { StoreFailure } from './timed-calls.js';
 
-/** What a claim asked for, and when. */
-interface Asked {
+/** A granted claim, with what it was asked for. The values of the store's own claim are read once. */
+export interface GrantedClaim extends Pick<Claim<object>, 'attempt' | 'finished'> {
+  readonly status: 'claimed';
   readonly key: string;
   readonly fingerprint: string;
-  /** By the monotonic clock. The store may have started the lease then, however long its answer took. */
+  /** When the store was called, by the monotonic clock. Its lease may run since then, however long the reply took. */
   readonly calledAt: number;
-}
-
-/** A granted claim, with its values read once. */
-export interface GrantedClaim extends Asked, Pick<Claim<object>, 'attempt' | 'finished'> {
-  readonly status: 'claimed';
   readonly claim: Claim<object>;
   /** Undefined for a store that adds nothing to handlers. */
   readonly forHandler: Claim<object>['forHandler'];
 }
 
-export type ClaimAnswer =
+export type ClaimReply =
   | GrantedClaim
   | { readonly status: 'in_progress'; readonly retryAfterMs: number | undefined }
   | { readonly status: 'completed'; readonly fingerprint: string };
@@ -28,8 +24,10 @@ export interface GrantedLock extends Pick<GrantedClaim, 'calledAt'> {
   readonly claim: Lock;
 }
 
+type Asked = Pick<GrantedClaim, 'key' | 'fingerprint' | 'calledAt'>;
+
 /** Reads each value once, because a getter may throw, or return something else the next time. */
-export function readClaimAnswer(answer: unknown, asked: Asked): ClaimAnswer | StoreFailure {
+export function readClaimReply(answer: unknown, asked: Asked): ClaimReply | StoreFailure {
   try {
     const given = answer as Partial<Record<string, unknown>> | null | undefined;
     switch (given?.status) {
@@ -51,7 +49,7 @@ export function readClaimAnswer(answer: unknown, asked: Asked): ClaimAnswer | St
 }
 
 /** Undefined while another caller has the lock. */
-export function readLockAnswer(answer: unknown, calledAt: number): GrantedLock | undefined | StoreFailure {
+export function readLockReply(answer: unknown, calledAt: number): GrantedLock | undefined | StoreFailure {
   if (answer === undefined) return undefined;
   try {
     const { renew, release } = (answer ?? {}) as Partial<Lock>;
