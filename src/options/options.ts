@@ -65,7 +65,7 @@ export interface ReceiverOptions<
    * @default none
    */
   readonly deadLetters?: Letters;
-  /** Whether `deadLetters` keeps every event while its handlers run, in case the process dies. @default false */
+  /** Whether `deadLetters` keeps every event while its handlers run, in case the process crashes. @default false */
   readonly journal?: boolean | undefined;
   /**
    * Whether dead letters are retried automatically: `true`, or an object that says when, which ones, how often to look for

@@ -79,7 +79,7 @@ class MemoryStore implements IdempotencyStore {
     if (latest?.state === 'completed') return { status: 'completed', fingerprint: latest.fingerprint };
     if (latest && latest.leaseEnds > now)
       return { status: 'in_progress', retryAfterMs: latest.leaseEnds - now };
-    // A claim whose lease has ended leaves its room to the next one.
+    // A lapsed claim is replaced, so it needs no free slot.
     const needsRoom = !found || found.place !== undefined;
     if (needsRoom && this.#running >= this.#maxEntries)
       throw new StoreError(`All ${this.#maxEntries} entries of the memory store are in progress.`);
