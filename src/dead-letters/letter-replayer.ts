@@ -14,7 +14,7 @@ import { type LogLevel, shorten, writeLog } from '../logger.js';
 import type { Configuration } from '../options/options.js';
 import { decodeEvent } from '../receiver/decode-event.js';
 import { type DecodedDelivery, processEvent } from '../receiver/process-event.js';
-import { isSignature, type SigningKey, verify } from '../signature.js';
+import type { SigningKey } from '../signature.js';
 import { withDeadline } from '../time.js';
 import { answerOrThrow, type DeadLetterCalls } from './dead-letter-calls.js';
 import { Letter, type LetterRules } from './letter.js';
@@ -59,18 +59,13 @@ export class LetterReplayer {
         this.#log.replayed(delivery, keys);
         return ended('failed');
       }
-      if (!isSignedBy(keys, content, this.#signatureOf(content))) {
+      if (!keys.some(({ id }) => id === content.letter.keyId)) {
         if (!dryRun) this.#logLetter('warn', letter, KEY_NOT_CONFIGURED);
         return ended('keyNotConfigured');
       }
     }
     if (dryRun) return this.#preview(delivery, content.letter);
     return this.#run(delivery, content, keys instanceof Rejection ? [] : keys);
-  }
-
-  /** Earlier versions kept the whole signature in the headers. */
-  #signatureOf({ headers, signaturePrefix }: FoundLetter): string {
-    return signaturePrefix ?? headers[this.#c.signatureHeader] ?? '';
   }
 
   /** What a replay would do, as far as decoding tells. */
@@ -85,11 +80,11 @@ export class LetterReplayer {
   }
 
   async #run(delivery: Delivery, content: FoundLetter, keys: readonly SigningKey[]): Promise<ReplayedLetter> {
-    const { letter, rawBody } = content;
+    const { letter, rawBody, signaturePrefix } = content;
     const kept = new Letter(delivery, this.#rules, letter);
     delivery.letter = kept;
     // The same bytes may have been signed with another key since.
-    delivery.fingerprint = new DigestFingerprint(rawBody, this.#signatureOf(content), keys);
+    delivery.fingerprint = new DigestFingerprint(rawBody, signaturePrefix, keys);
     // An event that was kept as sandbox never becomes live.
     const decoded = await decodeEvent(rawBody, letter, this.#c);
     if (!(decoded instanceof Rejection)) delivery.decoded = decoded;
@@ -194,16 +189,6 @@ const KEY_NOT_CONFIGURED =
   "a dead letter was not replayed, because its private key is not configured: after a rotation replay it with keys: 'any', after a leak discard it";
 const KEYS_FAILED =
   'The key function failed. A replay passes it only the headers that were kept: list those that it reads in the option keepHeaders.';
-
-/** Whether one of the keys signed the letter. A letter without the id of its key has the whole signature. */
-function isSignedBy(
-  keys: readonly SigningKey[],
-  { letter, rawBody }: FoundLetter,
-  signature: string,
-): boolean {
-  if (letter.keyId !== undefined) return keys.some(({ id }) => id === letter.keyId);
-  return isSignature(signature) && verify(rawBody, signature, keys) !== -1;
-}
 
 /** How a replay ends if no handler runs. */
 const UNHANDLED = {
