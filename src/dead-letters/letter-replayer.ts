@@ -4,7 +4,7 @@ import { DigestFingerprint } from '../claims/fingerprint.js';
 import { Lease } from '../claims/lease.js';
 import { StoreCalls } from '../claims/store-calls.js';
 import { StoreFailure } from '../claims/timed-calls.js';
-import type { DeadLetter, DeadLetterContent } from '../contracts/dead-letter-store.js';
+import type { DeadLetter } from '../contracts/dead-letter-store.js';
 import { type IdempotencyStore, keyOf } from '../contracts/idempotency-store.js';
 import { Delivery, type Result } from '../deliveries/delivery.js';
 import { DeliveryLog } from '../deliveries/delivery-log.js';
@@ -14,13 +14,11 @@ import { type LogLevel, shorten, writeLog } from '../logger.js';
 import type { Configuration } from '../options/options.js';
 import { decodeEvent } from '../receiver/decode-event.js';
 import { processEvent } from '../receiver/process-event.js';
-import { isSignature, type SigningKey, verify } from '../signature.js';
+import type { SigningKey } from '../signature.js';
 import { withDeadline } from '../time.js';
 import { answerOrThrow, type DeadLetterCalls } from './dead-letter-calls.js';
 import { Letter, type LetterRules } from './letter.js';
 import type { ReplayEnd, ReplayedLetter, ReplaySettings } from './replay.js';
-
-type FoundLetter = Extract<DeadLetterContent, { status: 'found' }>;
 
 interface ReplayerSettings extends Pick<ReplaySettings, 'keys' | 'dryRun'> {
   /** Skips a letter that has been tried since it was listed. */
@@ -54,25 +52,20 @@ export class LetterReplayer {
     const keys = await this.#keysFor(headers);
     // The same bytes may have been signed with another key since.
     const known = keys instanceof Rejection ? [] : keys;
-    const fingerprint = new DigestFingerprint(rawBody, this.#signatureOf(content), known);
+    const fingerprint = new DigestFingerprint(rawBody, content.signaturePrefix, known);
     delivery.proven({ rawBody, keyIndex, keyId: content.letter.keyId, fingerprint });
     if (accepted !== 'any') {
       if (keys instanceof Rejection) {
         this.#log.replayed(delivery, keys);
         return ended('failed');
       }
-      if (!isSignedBy(keys, content, this.#signatureOf(content))) {
+      if (!keys.some(({ id }) => id === content.letter.keyId)) {
         if (!dryRun) this.#logLetter('warn', letter, KEY_NOT_CONFIGURED);
         return ended('keyNotConfigured');
       }
     }
     if (dryRun) return this.#preview(delivery, content.letter);
     return this.#run(delivery, content.letter);
-  }
-
-  /** Earlier versions kept the whole signature in the headers. */
-  #signatureOf({ headers, signaturePrefix }: FoundLetter): string {
-    return signaturePrefix ?? headers[this.#config.signatureHeader] ?? '';
   }
 
   /** What a replay would do, as far as decoding tells. */
@@ -190,16 +183,6 @@ const KEY_NOT_CONFIGURED =
   "a dead letter was not replayed, because its private key is not configured: after a rotation replay it with keys: 'any', after a leak discard it";
 const KEYS_FAILED =
   'The key function failed. A replay passes it only the headers that were kept: list those that it reads in the option keepHeaders.';
-
-/** Whether one of the keys signed the letter. A letter without the id of its key has the whole signature. */
-function isSignedBy(
-  keys: readonly SigningKey[],
-  { letter, rawBody }: FoundLetter,
-  signature: string,
-): boolean {
-  if (letter.keyId !== undefined) return keys.some(({ id }) => id === letter.keyId);
-  return isSignature(signature) && verify(rawBody, signature, keys) !== -1;
-}
 
 /** How a replay ends if no handler runs. */
 const UNHANDLED = {

@@ -16,13 +16,14 @@ export {
   sqlDeadLetters,
 } from './letters/sql.js';
 export type { RunTransaction, SqlDatabase, SqlDialect, SqlValue } from './sql/any-connections.js';
+export { type SqliteDatabase, sqliteDatabase } from './sql/sqlite-database.js';
 export type { TransactionOf } from './sql/transaction-of.js';
 
 export interface SqlStoreOptions<Client extends object = object, Transaction = TransactionOf<Client>>
   extends SqlDatabase<Client, Transaction> {
   /** `name` or `schema.name`. @default 'webhook_event' */
   readonly table?: string | undefined;
-  /** How long an id is remembered after its last write: `ms`-style text or milliseconds. @default '30d' */
+  /** How long an id is remembered after its last write: `ms`-style string or milliseconds. @default '30d' */
   readonly retention?: number | string | undefined;
 }
 

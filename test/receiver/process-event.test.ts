@@ -691,7 +691,7 @@ test.each([
 );
 
 test('an error of the receiver itself does not release the claim, because a handler may have succeeded', async () => {
-  const includes = () => raise(new Error('not a list'));
+  const includes = () => raise(new Error('not an array'));
   const store = faultyStore({}, { more: { finished: Object.assign([], { includes }) } });
   const shipped: string[] = [];
   const receiver = startReceiver({ store });

@@ -48,12 +48,12 @@ export const DOORS: Readonly<Record<string, Door>> = {
       RedisDeadLettersOptions RedisStoreOptions SendCommand`),
   },
   './stores/sql': {
-    values: namesIn(`sqlDeadLetters sqlStore`),
+    values: namesIn(`sqlDeadLetters sqlStore sqliteDatabase`),
     types: namesIn(`
       Claim Completion ForgetResult HandlerClaim HandlerEnd Once WithOnce ClaimRequest ClaimResult DeadLetter DeadLetterChange DeadLetterContent DeadLetterGroup
       DeadLetterPage DeadLetterPageRequest DeadLetterQuery DeadLetterReason DeadLetterStore Discarded
       IdempotencyStore Lock NewDeadLetter ProcessedEvent RunTransaction SqlDatabase
-      SqlDeadLetters SqlDeadLettersOptions SqlDialect SqlStore SqlStoreOptions SqlValue TransactionOf`),
+      SqlDeadLetters SqlDeadLettersOptions SqlDialect SqlStore SqlStoreOptions SqlValue SqliteDatabase TransactionOf`),
   },
   './queues': {
     values: namesIn(`enqueue processor`),
