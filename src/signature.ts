@@ -4,7 +4,7 @@ import { createHmac, createSecretKey, hash, type KeyObject, timingSafeEqual } fr
 import { ConfigurationError } from './errors.js';
 import { isUtf16Ascii, secretFault } from './secret-text.js';
 
-/** A private key as text or bytes. Bytes that are text are checked as that text. */
+/** A private key as a string or bytes. Bytes that are text are checked as that string. */
 export type PrivateKey = string | Uint8Array;
 
 /** A private key, checked and turned into a key object once instead of for each delivery. */
@@ -191,7 +191,7 @@ export function signingKeys(
 ): SigningKey[] {
   if (!Array.isArray(privateKey)) return [signingKey(privateKey as PrivateKey, option)];
   if (privateKey.length === 0)
-    throw new ConfigurationError(`${option} is an empty list. Give at least one key.`);
+    throw new ConfigurationError(`${option} is an empty array. Pass at least one key.`);
   return privateKey.map((key, index) =>
     signingKey(key, privateKey.length > 1 ? `${option}[${index}]` : option),
   );
@@ -204,7 +204,7 @@ export function asBytes(rawBody: string | ArrayBufferView): Buffer {
   if (ArrayBuffer.isView(rawBody)) return Buffer.from(rawBody.buffer, rawBody.byteOffset, rawBody.byteLength);
   if (typeof rawBody === 'string') return Buffer.from(rawBody);
   throw new ConfigurationError(
-    `rawBody is ${rawBody === null ? 'null' : `of type ${typeof rawBody}`}. Give the bytes exactly as they were received, not the parsed body. ` +
+    `rawBody is ${rawBody === null ? 'null' : `of type ${typeof rawBody}`}. Pass the bytes exactly as they were received, not the parsed body. ` +
       'Its signature cannot be checked after JSON.parse.',
   );
 }

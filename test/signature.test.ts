@@ -285,7 +285,7 @@ describe('several keys', () => {
 
   test('an empty list is refused: it would refuse every delivery', () => {
     const check = () => verifySignature('{}', '', []);
-    expect(check).toThrow('privateKey is an empty list. Give at least one key.');
+    expect(check).toThrow('privateKey is an empty array. Pass at least one key.');
   });
 
   test('a list of one speaks of the option itself', () => {
@@ -320,7 +320,7 @@ describe('the body', () => {
   ])('that is %s is refused, for its bytes are lost', (_, body, got) => {
     const bad = body as string;
     const message =
-      `rawBody is ${got}. Give the bytes exactly as they were received, not the parsed body. ` +
+      `rawBody is ${got}. Pass the bytes exactly as they were received, not the parsed body. ` +
       'Its signature cannot be checked after JSON.parse.';
     for (const use of [
       () => asBytes(bad),

@@ -47,9 +47,9 @@ export class LetterManager {
   ): Promise<DeadLetterPage> {
     const query = queryOf(this.#c.namespace, filter);
     if (wholeNumber('limit', limit, 1) > MAX_PAGE)
-      throw new ConfigurationError(`limit is ${limit}. Give at most ${MAX_PAGE}, and ask for the next page.`);
+      throw new ConfigurationError(`limit is ${limit}. Pass at most ${MAX_PAGE}, and ask for the next page.`);
     if (after !== undefined && (typeof after !== 'string' || after === ''))
-      throw new ConfigurationError(`after is ${show(after)}. Give the next of the page before this one.`);
+      throw new ConfigurationError(`after is ${show(after)}. Pass the next of the page before this one.`);
     return answerOrThrow(await this.#calls.list(query, after, limit));
   }
 

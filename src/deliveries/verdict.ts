@@ -20,7 +20,7 @@ export class RetryAfterError extends BrandedError {
   readonly retryAfterMs: number;
 
   /**
-   * @param retryAfter milliseconds, text like `'30s'`, or a Date
+   * @param retryAfter milliseconds, a string like `'30s'`, or a Date
    * @throws {ConfigurationError} for anything else
    */
   constructor(
@@ -91,6 +91,6 @@ function waitOf(retryAfter: unknown): number {
     : parseDuration(retryAfter);
   if (ms !== undefined && Number.isSafeInteger(Math.ceil(ms))) return ms;
   throw new ConfigurationError(
-    `RetryAfterError was given ${types.isDate(retryAfter) ? 'an invalid Date' : show(retryAfter)}. Give milliseconds, text like "30s", or a Date.`,
+    `RetryAfterError was given ${types.isDate(retryAfter) ? 'an invalid Date' : show(retryAfter)}. Pass milliseconds, a string like "30s", or a Date.`,
   );
 }

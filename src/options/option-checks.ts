@@ -27,18 +27,18 @@ export function milliseconds(option: string, value: unknown, least: number): num
   const ms = parseDuration(value);
   if (ms !== undefined && ms >= least && ms <= MAX_TIMER_MS) return ms;
   throw new ConfigurationError(
-    `${option} is ${show(value)}. Give milliseconds from ${least} to ${MAX_TIMER_MS.toLocaleString('en')}, or text like "10s".`,
+    `${option} is ${show(value)}. Pass milliseconds from ${least} to ${MAX_TIMER_MS.toLocaleString('en')}, or a string like "10s".`,
   );
 }
 
 export function boolean(option: string, value: unknown): boolean {
   if (typeof value === 'boolean') return value;
-  throw new ConfigurationError(`${option} is ${show(value)}. Give true or false.`);
+  throw new ConfigurationError(`${option} is ${show(value)}. Pass true or false.`);
 }
 
 export function wholeNumber(option: string, value: unknown, least: number): number {
   if (Number.isSafeInteger(value) && (value as number) >= least) return value as number;
-  throw new ConfigurationError(`${option} is ${show(value)}. Give a whole number from ${least}.`);
+  throw new ConfigurationError(`${option} is ${show(value)}. Pass an integer from ${least}.`);
 }
 
 /** JSON is parsed from a string, and Node limits its length to 2²⁹ − 24 characters. */
@@ -52,26 +52,26 @@ export function bodyLimit(value: unknown): number {
   const size = text === undefined ? value : parseSize(text);
   if (Number.isSafeInteger(size) && (size as number) > MAX_BODY) {
     throw new ConfigurationError(
-      `limit is ${show(value)}. Give at most ${MAX_BODY.toLocaleString('en')} bytes, such as "511mb". A larger body cannot be parsed.`,
+      `limit is ${show(value)}. Pass at most ${MAX_BODY.toLocaleString('en')} bytes, such as "511mb". A larger body cannot be parsed.`,
     );
   }
   if (Number.isSafeInteger(size) && (size as number) >= 1) return size as number;
   throw new ConfigurationError(
-    `limit is ${show(value)}. Give a number of bytes above 0, or text like "256kb" or "1mb".`,
+    `limit is ${show(value)}. Pass a number of bytes above 0, or a string like "256kb" or "1mb".`,
   );
 }
 
 export function headerName(value: unknown): string {
   if (isHeaderName(value)) return value.toLowerCase();
   throw new ConfigurationError(
-    `signatureHeader is ${show(value)}. Give the name of a header, like "X-SERVICE-SIGNATURE".`,
+    `signatureHeader is ${show(value)}. Pass the name of a header, like "X-SERVICE-SIGNATURE".`,
   );
 }
 
 export function namespace(value: unknown): string {
   if (typeof value === 'string' && /^[A-Za-z0-9._-]{1,64}$/.test(value)) return value;
   throw new ConfigurationError(
-    `namespace is ${show(value)}. Give 1 to 64 letters, digits, dots, underscores or hyphens.`,
+    `namespace is ${show(value)}. Pass 1 to 64 letters, digits, dots, underscores or hyphens.`,
   );
 }
 
@@ -86,11 +86,11 @@ export function byName<Value extends object>(
     const inherited = inheritedEvent(value);
     if (inherited === undefined) return value;
     throw new ConfigurationError(
-      `${option} inherits ${show(inherited)}, but only own properties are used. Give an object of ${content}.`,
+      `${option} inherits ${show(inherited)}, but only own properties are used. Pass an object of ${content}.`,
     );
   }
-  const got = typeof value === 'object' && value !== null ? 'a list or a Map' : show(value);
-  throw new ConfigurationError(`${option} is ${got}. Give an object of ${content}.`);
+  const got = typeof value === 'object' && value !== null ? 'an array or a Map' : show(value);
+  throw new ConfigurationError(`${option} is ${got}. Pass an object of ${content}.`);
 }
 
 /** `Object.entries()` skips inherited methods, so their events would be answered 200 without a handler. */
@@ -112,7 +112,7 @@ export function store(store: unknown): IdempotencyStore<object> | false | undefi
   if (typeof (store as { claim?: unknown } | null)?.claim === 'function')
     return store as IdempotencyStore<object>;
   throw new ConfigurationError(
-    `store is ${show(store)}. Give a store such as memoryStore(), or false to remember nothing.`,
+    `store is ${show(store)}. Pass a store such as memoryStore(), or false to remember nothing.`,
   );
 }
 
@@ -123,13 +123,13 @@ export function deadLetters(store: unknown): DeadLetterStore | undefined {
   const methods = store as Partial<Record<string, unknown>> | null;
   if (KEEPING.every((method) => typeof methods?.[method] === 'function')) return store as DeadLetterStore;
   throw new ConfigurationError(
-    `deadLetters is ${show(store)}. Give a store of dead letters such as memoryDeadLetters().`,
+    `deadLetters is ${show(store)}. Pass a store of dead letters such as memoryDeadLetters().`,
   );
 }
 
 export function keepHeaders(names: unknown = []): readonly string[] {
   if (!Array.isArray(names) || !names.every(isHeaderName))
-    throw new ConfigurationError(`keepHeaders is ${show(names)}. Give names of headers: ['x-tenant'].`);
+    throw new ConfigurationError(`keepHeaders is ${show(names)}. Pass names of headers: ['x-tenant'].`);
   const kept = names.map((name) => name.toLowerCase());
   const credential = kept.find(isCredential);
   if (credential === undefined) return kept;
@@ -169,7 +169,7 @@ export function redrive(value: unknown): RedriveRules | undefined {
   if (value === false) return undefined;
   if (value !== true && (typeof value !== 'object' || value === null || Array.isArray(value))) {
     throw new ConfigurationError(
-      `redrive is ${show(value)}. Give true, or an object of delays, reasons, every and concurrency.`,
+      `redrive is ${show(value)}. Pass true, or an object of delays, reasons, every and concurrency.`,
     );
   }
   const given = value === true ? {} : value;
@@ -196,7 +196,7 @@ export function redrive(value: unknown): RedriveRules | undefined {
 
 function list(option: string, value: unknown, content: string): readonly unknown[] {
   if (Array.isArray(value) && value.length > 0) return value;
-  throw new ConfigurationError(`${option} is ${show(value)}. Give a list of ${content}.`);
+  throw new ConfigurationError(`${option} is ${show(value)}. Pass an array of ${content}.`);
 }
 
 const WRAP_WINSTON =
@@ -224,6 +224,6 @@ export function observer(observer: unknown): Observer | undefined {
     if (wrong === undefined) return observer as Observer;
   }
   throw new ConfigurationError(
-    `observer is ${show(observer)}. Give an object with functions around, handler, settled or exhausted.`,
+    `observer is ${show(observer)}. Pass an object with functions around, handler, settled or exhausted.`,
   );
 }

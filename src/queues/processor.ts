@@ -35,10 +35,10 @@ export function processor<const Events extends EventSchemas = {}, Extra extends 
     const { queue, attempt = 1, signal } = job ?? {};
     if (typeof queue !== 'string' || queue === '')
       throw new ConfigurationError(
-        `queue is ${show(queue)}. Give the name of the queue: work(data, { queue }).`,
+        `queue is ${show(queue)}. Pass the name of the queue: work(data, { queue }).`,
       );
     if (!Number.isSafeInteger(attempt) || attempt < 1)
-      throw new ConfigurationError(`attempt is ${show(attempt)}. Give a whole number from 1.`);
+      throw new ConfigurationError(`attempt is ${show(attempt)}. Pass an integer from 1.`);
     return processJob(c, log, data, { queue, attempt, signal });
   };
 }

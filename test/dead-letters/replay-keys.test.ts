@@ -146,8 +146,8 @@ describe('a key function', () => {
 });
 
 test.each<[object, RegExp]>([
-  [{ keys: 'all' }, /keys is "all"\. Give "configured" or "any"\./],
-  [{ keyId: KEY }, /^keyId is not the id of a key\. Give the 12 hexadecimal digits/],
+  [{ keys: 'all' }, /keys is "all"\. Pass "configured" or "any"\./],
+  [{ keyId: KEY }, /^keyId is not the id of a key\. Pass the 12 hexadecimal digits/],
   [{ keyId: 7 }, /keyId is not the id of a key/],
   [{ keyId: `${idOf(KEY)}0` }, /keyId is not the id of a key/],
   [{ keyId: ` ${idOf(KEY)}` }, /keyId is not the id of a key/],

@@ -539,7 +539,7 @@ test.each<[ReceiverOptions, object, RegExp]>([
     { serial },
     /has serial, which needs lock\(\) of the store, and this store has none/,
   ],
-  [{}, { serial: 'order_id' }, /has serial "order_id"\. Give a function/],
+  [{}, { serial: 'order_id' }, /has serial "order_id"\. Pass a function/],
   [{}, { seriall: serial }, /Unknown option "seriall"\. Did you mean "serial"\?/],
 ])('on() refuses it with %p and %p', (options, given, message) => {
   const hooks = receiver({ privateKey: KEY, logger: false, ...options });

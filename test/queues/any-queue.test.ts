@@ -111,7 +111,7 @@ describe('enqueue()', () => {
   test.each([undefined, {}, 'webhooks'])('refuses %p', (send) => {
     expect(() => enqueue(send as never)).toThrow(ConfigurationError);
     expect(() => enqueue(send as never)).toThrow(
-      'Give a function that adds a job to your queue: enqueue(async (job) => …).',
+      'Pass a function that adds a job to your queue: enqueue(async (job) => …).',
     );
   });
 });
@@ -462,16 +462,16 @@ describe('processor()', () => {
 const handlers = { '*': () => {} };
 
 test.each([
-  ['no handler', {}, {}, 'processor() has no handlers. Give at least one, by pattern.'],
-  ['missing handlers', undefined, {}, 'processor() has no handlers. Give at least one, by pattern.'],
-  ['a list of handlers', [() => {}], {}, 'handlers is a list or a Map'],
+  ['no handler', {}, {}, 'processor() has no handlers. Pass at least one, by pattern.'],
+  ['missing handlers', undefined, {}, 'processor() has no handlers. Pass at least one, by pattern.'],
+  ['a list of handlers', [() => {}], {}, 'handlers is an array or a Map'],
   ['inherited handlers', Object.create(handlers), {}, 'handlers inherits "*"'],
   ['a handler that is not a function', { '*': 'paid' }, {}, 'on("*") was given "paid"'],
   ['a misspelled name', { 'transaction.payed': () => {} }, {}, 'Did you mean "transaction.paid"?'],
   ['an unknown option', handlers, { stores: 1 }, 'Unknown option "stores". Did you mean "store"?'],
   ['options of the wrong kind', handlers, 'fast', 'The second argument of processor() is "fast"'],
   ['an object that is not a store', handlers, { store: {} }, 'store is an object'],
-  ['a misspelt drift', handlers, { drift: 'handel' }, 'drift is "handel". Give "keep" or "handle".'],
+  ['a misspelt drift', handlers, { drift: 'handel' }, 'drift is "handel". Pass "keep" or "handle".'],
   ['a namespace with a slash', handlers, { namespace: 'a/b' }, 'namespace is "a/b"'],
   ['a lease of nothing', handlers, { lease: 0 }, 'lease is 0'],
   ['a negative timeout', handlers, { timeout: -1 }, 'timeout is -1'],

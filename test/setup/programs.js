@@ -14,6 +14,7 @@ export const PROGRAMS = {
   'rabbitmq-server': {},
   'nats-server': {},
   nginx: {},
+  pgbouncer: {},
   openssl: {},
   curl: {},
 };

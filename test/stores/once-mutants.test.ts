@@ -54,7 +54,7 @@ const MUTANTS: Readonly<Record<string, readonly Damage[]>> = {
       'const writes = { rows: [] };',
     ],
   ],
-  'once() refuses what is no open transaction': [
+  'once() refuses anything but an open transaction': [
     [
       'writes its row outside of a transaction',
       // biome-ignore lint/suspicious/noTemplateCurlyInString: as in the source

@@ -28,7 +28,7 @@ export interface LetterDialect {
   readonly expired: string;
   /** A parameter that is text or bytes. */
   bytes(parameter: number): string;
-  /** A parameter that is a whole number. */
+  /** A parameter that is an integer. */
   number(parameter: number): string;
   /** A parameter that is a time, in milliseconds since 1970. */
   time(parameter: number): string;
@@ -153,7 +153,7 @@ FROM (
   }
 }
 
-/** @throws {ConfigurationError} if encryptionKeys is not a list of keys of 32 bytes */
+/** @throws {ConfigurationError} if encryptionKeys is not an array of keys of 32 bytes */
 export function storedInSql(rows: SqlLetterRows, encryptionKeys: unknown) {
   return Object.assign(new StoredLetters(rows, encryptionKeys), { migrate: () => rows.migrate() });
 }

@@ -19,11 +19,11 @@ import { type LetterIdentity, LetterSeal, type SealedParts, sealWith } from './s
 /** The options that all databases of letters have. */
 export interface LetterOptions {
   /**
-   * 32 random bytes each, as they are or as base64 text. The first encrypts bytes, headers and issues; all of them decrypt.
+   * 32 random bytes each, as they are or as a base64 string. The first encrypts bytes, headers and issues; all of them decrypt.
    * @default none: stored letters can be read and changed
    */
   readonly encryptionKeys?: readonly (Uint8Array | string)[] | undefined;
-  /** How long a letter is kept: `ms`-style text or milliseconds. @default '30d' */
+  /** How long a letter is kept: `ms`-style string or milliseconds. @default '30d' */
   readonly retention?: number | string | undefined;
 }
 
@@ -97,7 +97,7 @@ export class StoredLetters implements DeadLetterStore {
   readonly #rows: LetterRows;
   readonly #seal: LetterSeal;
 
-  /** @throws {ConfigurationError} if encryptionKeys is not a list of keys of 32 bytes */
+  /** @throws {ConfigurationError} if encryptionKeys is not an array of keys of 32 bytes */
   constructor(rows: LetterRows, encryptionKeys: unknown) {
     this.#seal = new LetterSeal(sealWith(encryptionKeys));
     this.#rows = rows;

@@ -40,7 +40,7 @@ export function parseTable(table: unknown): {
   const match = typeof table === 'string' ? TABLE.exec(table) : null;
   if (!match) {
     throw new ConfigurationError(
-      `table is ${show(table)}. Give "name" or "schema.name". Each has at most 63 letters, digits and underscores, ` +
+      `table is ${show(table)}. Pass "name" or "schema.name". Each has at most 63 letters, digits and underscores, ` +
         'and does not start with a digit.',
     );
   }

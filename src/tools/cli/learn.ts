@@ -77,7 +77,7 @@ export const learn = command({
 async function* givenBodies(invocation: Invocation<typeof options>): AsyncGenerator<unknown> {
   const { values, terminal } = invocation;
   if (values.page !== undefined) {
-    if (values.file) throw new UsageError('Give --page or --file, not both.');
+    if (values.file) throw new UsageError('Pass --page or --file, not both.');
     yield* bodiesOfLetters(invocation);
     return;
   }
@@ -102,7 +102,7 @@ function bodiesIn(source: string, bytes: Buffer): unknown[] {
     const body = parseJson(line);
     if (body !== undefined) return [body];
     throw new CommandError(
-      `${source} ${whyNotJson(line)} (line ${index + 1}). Give one body, an array of bodies, or one body per line.`,
+      `${source} ${whyNotJson(line)} (line ${index + 1}). Pass one body, an array of bodies, or one body per line.`,
     );
   });
 }

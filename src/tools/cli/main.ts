@@ -84,7 +84,7 @@ async function withoutCommand(words: readonly string[], wantsHelp: boolean, { st
     const names = group.map(({ name }) => name.slice(first.length + 1));
     throw new UsageError(`\`${first}\` needs one of ${names.join(', ')}.${didYouMean(second, names)}`);
   }
-  if (first.startsWith('-')) throw new UsageError('Give the command first, then its options.');
+  if (first.startsWith('-')) throw new UsageError('Put the command first, then its options.');
   throw new UsageError(`There is no command ${quoted(first)}.${suggestion(first)}`);
 }
 

@@ -77,7 +77,7 @@ function explainForm(signature: string, right: readonly string[]): Finding | und
     return {
       difference: 'signature_missing',
       message: 'There is no signature.',
-      cure: 'Give the value of X-SERVICE-SIGNATURE with --signature. If it never arrived, check whether a proxy drops the header.',
+      cure: 'Pass the value of X-SERVICE-SIGNATURE with --signature. If it never arrived, check whether a proxy drops the header.',
     };
   }
   if (/^[0-9a-f]{1,63}$/i.test(text)) {

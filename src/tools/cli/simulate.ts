@@ -118,7 +118,7 @@ export const simulate = command({
 
 function allowedHost(name: string, text: string): string {
   if (hostName(text) !== undefined) return text;
-  const advice = 'Give a name or address without a port, such as simulator.';
+  const advice = 'Pass a name or address without a port, such as simulator.';
   throw new ValueError(name, text, `is not a host. ${advice}`);
 }
 
@@ -129,7 +129,7 @@ function retrySchedule(name: string, text: string): RetrySchedule {
   const wrong = delays.find((delay) => parseDuration(delay) === undefined);
   if (wrong === undefined) return delays;
   const part = delays.length > 1 ? `: ${JSON.stringify(wrong)} is not a duration` : '';
-  const hint = `Give ${scheduleNames.join(', ')}, or delays like 1s,5m.${didYouMean(text, scheduleNames)}`;
+  const hint = `Pass ${scheduleNames.join(', ')}, or delays like 1s,5m.${didYouMean(text, scheduleNames)}`;
   throw new ValueError(name, text, `is not a schedule${part}. ${hint}`);
 }
 

@@ -104,7 +104,7 @@ function checkName(name: string, force = false): void {
   const declared: readonly string[] = builtInEventNames;
   if (force ? isEventName(name) : declared.includes(name)) return;
   if (force) {
-    const advice = 'Give <resource>.<action>, such as transaction.paid.';
+    const advice = 'Pass <resource>.<action>, such as transaction.paid.';
     throw new ValueError('EVENT', name, `is not an event name. ${advice}`);
   }
   const hint = didYouMean(name, declared);
@@ -151,7 +151,7 @@ function readData(name: string, text: string): { payload?: object; overrides: ob
 function set(fields: Fields, text: string, sample: unknown): void {
   const [, path = '', colon, given = ''] = /^([^=]*?)(:?)=(.*)$/s.exec(text) ?? [];
   if (path === '')
-    throw new UsageError(`--set ${text} is invalid. Give one like payload.transaction.amount=12.50.`);
+    throw new UsageError(`--set ${text} is invalid. Pass one like payload.transaction.amount=12.50.`);
   const value = colon ? parse(given, `--set ${path}:=`) : given;
   const names = path.split(/(?<!\\)\./).map((part) => part.replaceAll('\\.', '.'));
   const [root = ''] = names;
@@ -186,7 +186,7 @@ function refuseInvalid(name: string, changed: Fields, sets: readonly string[]): 
   if (!issue) return;
   const field = String(issue.path[0]);
   const where = sets.some((text) => text.startsWith(field)) ? `--set ${field}` : `The ${field} in --data`;
-  const hint = field === 'sandbox' ? ' Give --set sandbox:=true or --set sandbox:=false.' : '';
+  const hint = field === 'sandbox' ? ' Use --set sandbox:=true or --set sandbox:=false.' : '';
   throw new UsageError(`${where} is not valid: ${issue.message.replace(/^Invalid input: /, '')}.${hint}`);
 }
 

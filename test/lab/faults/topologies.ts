@@ -25,7 +25,7 @@ export async function runTopologies(
   const campaigns = CAMPAIGNS.filter(({ name }) => name.startsWith(prefix));
   if (campaigns.length === 0) {
     const names = CAMPAIGNS.map(({ name }) => `  ${name}`).join('\n');
-    throw new Error(`--topologies is "${prefix}". Give what one of these names begins with:\n${names}`);
+    throw new Error(`--topologies is "${prefix}". Pass what one of these names begins with:\n${names}`);
   }
   const all: TopologyFigures[] = [];
   for (const { name, ...plan } of campaigns) {

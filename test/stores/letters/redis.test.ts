@@ -287,7 +287,7 @@ describe('the options of dead letters in Redis', () => {
 
   test.each<[object | undefined, RegExp]>([
     [undefined, /sendCommand is undefined/],
-    [{ sendCommand: 'redis://localhost' }, /Give "\(\.\.\.args\) => client\.sendCommand\(args\)"/],
+    [{ sendCommand: 'redis://localhost' }, /Pass "\(\.\.\.args\) => client\.sendCommand\(args\)"/],
     [{ prefix: 5 }, /prefix is 5/],
     [{ retention: 'soon' }, /retention is "soon"/],
     [{ prefx: 'a' }, /Unknown option "prefx". Did you mean "prefix"\?/],

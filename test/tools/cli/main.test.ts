@@ -134,7 +134,7 @@ describe('wrong usage is exit code 2, with a reason and the way to help', () => 
   test('is JSON with --json', async () => {
     const { code, stdout, stderr } = await runCli(['--json', 'sign']);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(JSON.parse(stderr).error.message).toContain('Give the command first');
+    expect(JSON.parse(stderr).error.message).toContain('Put the command first');
   });
 
   test.each(commands.map((row) => [row.name, row] as const))(

@@ -139,7 +139,7 @@ async function read(path: string): Promise<State | undefined> {
     if (stat.isSymbolicLink()) {
       // Writing would replace the link, and following it would let its owner choose the file.
       throw new ConfigurationError(
-        `The state file ${path} is a symbolic link to ${await readlink(path)}. Give the path of the file itself.`,
+        `The state file ${path} is a symbolic link to ${await readlink(path)}. Pass the path of the file itself.`,
       );
     }
     if (!stat.isFile()) throw unusable('is not a regular file');
