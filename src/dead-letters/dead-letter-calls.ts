@@ -2,7 +2,6 @@
 import { types } from 'node:util';
 import { type StoreCaller, StoreFailure, type StoreReply, TimedCalls } from '../claims/timed-calls.js';
 import {
-  COUNTS_SLOWLY,
   type DeadLetter,
   type DeadLetterChange,
   type DeadLetterContent,
@@ -96,22 +95,18 @@ export class DeadLetterCalls extends TimedCalls {
 
   async count(query: LetterQuery): Promise<number | StoreFailure> {
     const { keyId, ...stored } = query;
-    if (this.#countsAtOnce(keyId)) {
-      const call = () => this.store.count(stored);
+    if (this.store.count && keyId === undefined) {
+      const call = () => this.store.count?.(stored);
       return this.checkedCall('the dead letters were not counted', call, countOf('count'));
     }
     const groups = await this.countGroups(query, 1);
     return groups instanceof StoreFailure ? groups : sumOf(groups).total;
   }
 
-  #countsAtOnce(keyId: string | undefined): boolean {
-    return keyId === undefined && !(this.store as { readonly [COUNTS_SLOWLY]?: boolean })[COUNTS_SLOWLY];
-  }
-
   /** @param names at most this many for each reason; the letters of further names are counted together */
   async countGroups(query: LetterQuery, names: number): Promise<readonly DeadLetterGroup[] | StoreFailure> {
     const { keyId, ...stored } = query;
-    if (this.store.countGroups && this.#countsAtOnce(keyId)) {
+    if (this.store.countGroups && keyId === undefined) {
       const call = () => this.store.countGroups?.(stored, { names });
       return this.checkedCall('the dead letters were not counted', call, readGroups);
     }

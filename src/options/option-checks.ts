@@ -116,7 +116,7 @@ export function store(store: unknown): IdempotencyStore<object> | false | undefi
   );
 }
 
-const KEEPING = ['keep', 'update', 'list', 'count', 'read', 'remove', 'discard'] as const;
+const KEEPING = ['keep', 'update', 'list', 'read', 'remove', 'discard'] as const;
 
 export function deadLetters(store: unknown): DeadLetterStore | undefined {
   if (store === undefined) return undefined;

@@ -79,6 +79,8 @@ describe('letters are counted', () => {
     expect(groups[0]).toMatchObject({ reason: 'unknown', eventName: '…', count: 3 });
     expect(oldest).toEqual((await lettersOf(hooks, { event: 'made-up.0' }))[0]?.keptAt);
     expect(await start(store).letters.count()).toEqual(await letters.count());
+    const { count: _, ...listing } = faultyDeadLetters({}, store);
+    expect(await start(listing).letters.count()).toEqual(await letters.count());
   });
 
   const GROUP = { reason: 'failed', eventName: 'a.b', count: 1, oldest: new Date(0) };
