@@ -3,7 +3,7 @@ import { types } from 'node:util';
 
 import { type DeadLetterQuery, type DeadLetterReason, REASONS } from '../contracts/dead-letter-store.js';
 import { ConfigurationError } from '../errors.js';
-import { isEventName } from '../events/envelope.js';
+import { isEventPattern, prefixOf } from '../events/event-pattern.js';
 import { refuseUnknownOptions, show } from '../misuse.js';
 import * as check from '../options/option-checks.js';
 import { isKeyId } from '../signature.js';
@@ -84,9 +84,10 @@ function keyIdOf(value: unknown): string | undefined {
 
 function namesOf(event: unknown): Pick<DeadLetterQuery, 'eventName' | 'eventNamePrefix'> {
   if (event === undefined || event === '*') return {};
-  if (typeof event !== 'string' || !isEventName(event))
+  if (!isEventPattern(event))
     throw new ConfigurationError(`event is ${show(event)}. Pass <resource>.<action>, <resource>.* or *.`);
-  return event.endsWith('.*') ? { eventNamePrefix: event.slice(0, -1) } : { eventName: event };
+  const eventNamePrefix = prefixOf(event);
+  return eventNamePrefix === undefined ? { eventName: event } : { eventNamePrefix };
 }
 
 function sinceOf(since: unknown): Date | undefined {

@@ -9,5 +9,11 @@ export function isEventPattern(text: unknown): text is string {
 
 export function matchesEvent(pattern: string, name: string): boolean {
   if (pattern === '*' || pattern === name) return true;
-  return pattern.endsWith('.*') && name.startsWith(pattern.slice(0, -1));
+  const prefix = prefixOf(pattern);
+  return prefix !== undefined && name.startsWith(prefix);
+}
+
+/** What the names that match `resource.*` begin with; undefined for other patterns. */
+export function prefixOf(pattern: string): string | undefined {
+  return pattern.endsWith('.*') ? pattern.slice(0, -1) : undefined;
 }

@@ -1,7 +1,8 @@
 // Registers handlers by pattern, and finds the handlers of an event.
 import type { IdempotencyStore } from '../contracts/idempotency-store.js';
 import { ConfigurationError, EventError } from '../errors.js';
-import { type Decoded, isEventName } from '../events/envelope.js';
+import type { Decoded } from '../events/envelope.js';
+import { isEventPattern, matchesEvent } from '../events/event-pattern.js';
 import { didYouMean, refuseUnknownOptions, show } from '../misuse.js';
 import type { Outcome } from '../observer.js';
 import type { HandlerOptions } from './handler.js';
@@ -111,17 +112,14 @@ export class Handlers {
   }
 
   #matchingLists(pattern: string): Registration[][] {
-    if (typeof pattern !== 'string' || (pattern !== '*' && !isEventName(pattern))) {
+    if (!isEventPattern(pattern)) {
       throw new ConfigurationError(
         `${show(pattern)} is not an event name or pattern. Pass <resource>.<action>, <resource>.* or *.`,
       );
     }
-    const prefix = pattern.endsWith('.*') ? pattern.slice(0, -1) : undefined;
-    const names = [...this.#declared.keys()].filter(
-      (name) => pattern === '*' || name === pattern || (prefix !== undefined && name.startsWith(prefix)),
-    );
-    if (names.length > 0) return names.map((name) => this.#declared.get(name) ?? []);
     const declared = [...this.#declared.keys()];
+    const names = declared.filter((name) => matchesEvent(pattern, name));
+    if (names.length > 0) return names.map((name) => this.#declared.get(name) ?? []);
     const patterns = declared.map((name) => `${name.slice(0, name.indexOf('.'))}.*`);
     throw new ConfigurationError(
       `No declared event matches "${pattern}".${didYouMean(pattern, [...declared, ...patterns])} ` +

@@ -155,14 +155,7 @@ describe('a pattern', () => {
     );
   });
 
-  const unmatched = [
-    'constructor.name',
-    '__proto__.x',
-    'toString.call',
-    '*.paid',
-    'transaction.**',
-    'transaction.p*',
-  ];
+  const unmatched = ['constructor.name', '__proto__.x', 'toString.call'];
   test.each(unmatched)('%s matches nothing', (pattern) => {
     expect(register((hooks) => hooks.on(pattern, () => {}))).toThrow('No declared event matches');
   });
