@@ -126,7 +126,7 @@ describe('constructEvent', () => {
     ['no key', { privateKey: undefined }, /privateKey/],
     ['an empty key', { privateKey: '' }, /empty/],
     ['empty bytes for a key', { privateKey: Buffer.alloc(0) }, /empty/],
-    ['no keys', { privateKey: [] }, /empty list/],
+    ['no keys', { privateKey: [] }, /empty array/],
     ['a schema that is none', { events: { 'a.b': {} } }, /Standard Schema/],
     ['a name that is none', { events: { refund: z.object({}) } }, /<resource>\.<action>/],
   ])('throws ConfigurationError for %s', (_, damage, words) => {

@@ -173,7 +173,7 @@ describe('letters are listed', () => {
     ['an invalid duration', { since: 'a week' }, /since is "a week"\./],
     ['a date that is invalid', { since: new Date('x') }, /since is an object\./],
     ['an empty id', { id: '' }, /id is ""\. Pass a string that is not empty, without a NUL\./],
-    ['an id with a NUL', { id: 'a\0' }, /id is "a\\u0000"\. Pass text/],
+    ['an id with a NUL', { id: 'a\0' }, /id is "a\\u0000"\. Pass a string/],
     ['an event id that is a number', { eventId: 5 }, /eventId is 5\./],
     ['a list', ['unknown'], /The filter is an array\. Pass an object such as/],
     ['text for discarded', { discarded: 'yes' }, /discarded is "yes"\. Pass true or false\./],
@@ -426,7 +426,7 @@ describe('the option', () => {
     const store = memoryStore({ retention: '30d' });
     expect(warningsOf({ store, deadLetters: memoryDeadLetters({ retention: '31d' }) })).toEqual([
       expect.stringMatching(
-        /^dead letters are kept for longer \(2678400000 ms\) than the store remembers ids \(2592000000 ms\): .* Give both the same retention$/,
+        /^dead letters are kept for longer \(2678400000 ms\) than the store remembers ids \(2592000000 ms\): .* Use the same retention for both$/,
       ),
     ]);
     expect(warningsOf({ store, deadLetters: memoryDeadLetters({ retention: '30d' }) })).toEqual([]);

@@ -94,10 +94,10 @@ describe('keys', () => {
 
   const hex = KEY.toString('hex');
   test.each<[string, unknown, RegExp]>([
-    ['an empty array', [], /encryptionKeys is an empty list\. Pass an array of keys, or leave it out/],
-    ['one key alone', KEY, /encryptionKeys is not a list/],
-    ['text alone', KEY.toString('base64'), /encryptionKeys is not a list/],
-    ['null', null, /encryptionKeys is not a list/],
+    ['an empty array', [], /encryptionKeys is an empty array\. Pass an array of keys, or leave it out/],
+    ['one key alone', KEY, /encryptionKeys is not an array/],
+    ['text alone', KEY.toString('base64'), /encryptionKeys is not an array/],
+    ['null', null, /encryptionKeys is not an array/],
     ['a key that is not set', [undefined], /encryptionKeys\[0\] is undefined\. Pass 32 bytes/],
     ['a hole', new Array(1), /encryptionKeys\[0\] is undefined/],
     ['a number', [KEY, 32], /encryptionKeys\[1\] is of type number/],
