@@ -2,8 +2,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { SignatureFingerprint } from './claims/fingerprint.js';
 import { type ForgottenEvent, forgetEvent } from './claims/forget-event.js';
+import { userOfInbox } from './claims/inbox-user.js';
 import type { DeadLetterStore } from './contracts/dead-letter-store.js';
 import type { ForgetResult } from './contracts/idempotency-store.js';
+import type { InboxUser } from './contracts/inbox.js';
 import { type DeadLetters, openDeadLetters, openRedrive } from './dead-letters/dead-letters.js';
 import { Letter, type LetterRules, letterRules } from './dead-letters/letter.js';
 import { defaultLogger, runsInWorker } from './default-logger.js';
@@ -75,7 +77,7 @@ export interface Receiver<
    * const { status } = await hooks.forget({ id: 'e7f1…' }); // 'forgotten', 'in_progress' or 'unknown'
    */
   forget(event: ForgottenEvent): Promise<ForgetResult>;
-  /** Starts `redrive` now. Without this call, the first delivery starts it. */
+  /** Starts `redrive`, and pruning of `inbox`, now. Without this call, the first delivery starts them. */
   start(): void;
   /** Answers new deliveries with 503. Resolves when all others are answered and every handler has settled or outlasted `maxHandlerTime`. */
   close(): Promise<void>;
@@ -122,7 +124,7 @@ export function receiver<
   hooks.fetch = (request, _env, context) => pipeline.fetch(request, context);
   hooks.receive = (given) => pipeline.receive(given);
   hooks.forget = (event) => forgetEvent(c, c.logger ?? defaultLogger(), event);
-  hooks.start = () => pipeline.redrive?.start();
+  hooks.start = () => pipeline.start();
   hooks.close = () => pipeline.close();
   return Object.defineProperties(hooks, {
     deadLetters: { value: openDeadLetters(c, pipeline.limiter), enumerable: true },
@@ -140,6 +142,7 @@ class Pipeline {
   readonly #letters: LetterRules | undefined;
   readonly #log = new DeliveryLog();
   readonly #headers: HeaderWatch;
+  readonly #inbox: InboxUser | undefined;
 
   constructor(c: Configuration) {
     this.#c = c;
@@ -148,6 +151,12 @@ class Pipeline {
     this.redrive = openRedrive(c, this.limiter);
     this.stats = new ReceiverStats(this.limiter, c);
     this.#letters = letterRules(c);
+    this.#inbox = userOfInbox(c);
+  }
+
+  start(): void {
+    this.redrive?.start();
+    this.#inbox?.start();
   }
 
   serve(req: IncomingMessage, res: ServerResponse): Promise<void> {
@@ -205,7 +214,7 @@ class Pipeline {
     const c = this.#c;
     const { headers } = delivery;
     c.handlers.seal();
-    this.redrive?.start();
+    this.start();
 
     this.#headers.record(headers);
     const unreadable = inspectHeaders(headers, c.limit);
@@ -250,6 +259,7 @@ class Pipeline {
   async close(): Promise<void> {
     const empty = this.limiter.close();
     this.#headers.stop();
+    this.#inbox?.stop();
     await this.redrive?.stop();
     await empty;
   }
