@@ -223,23 +223,21 @@ class Pipeline {
     if (signature instanceof Rejection) return signature;
     const bytes = await captureBody(source, headers, c);
     if (bytes instanceof Rejection) return bytes;
-    delivery.rawBody = bytes;
+    delivery.length = bytes.length;
 
     const proof = await checkSignature({ bytes, headers }, signature, c);
     if (proof instanceof Rejection) return proof;
-    delivery.keyIndex = proof.keyIndex;
-    delivery.keyId = proof.key.id;
-    delivery.simulated = proof.key.simulated;
-    delivery.fingerprint = new SignatureFingerprint(signature, bytes, proof.keys);
+    const { keyIndex, key, keys } = proof;
+    const fingerprint = new SignatureFingerprint(signature, bytes, keys);
+    delivery.proven({ rawBody: bytes, keyIndex, keyId: key.id, simulated: key.simulated, fingerprint });
     this.stats.recordAuthentic(delivery.startedAt);
-    const letter = this.#letters && new Letter(delivery, this.#letters);
-    delivery.letter = letter;
+    delivery.letter = this.#letters && new Letter(delivery, this.#letters);
 
-    const decoded = await decodeEvent(bytes, proof.key, c);
+    const decoded = await decodeEvent(bytes, key, c);
     if (decoded instanceof Rejection) return decoded;
     delivery.decoded = decoded;
 
-    return processEvent({ delivery, decoded, letter }, c, answerEarly);
+    return processEvent(delivery, c, answerEarly);
   }
 
   /** Sends the answer, logs it, and tells the observer. */

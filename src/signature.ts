@@ -30,6 +30,13 @@ const CONTROL = /[\u0000-\u001f\u007f]/;
 const QUOTED = /^(["'`])pri_.*\1$|^[“”„‘’‚«»]|[“”‘’«»]$/;
 const PREFIX = /^pri_(?:(?:sandbox|live|test)_)?/;
 const PREFIX_ALONE = /^pri_(?:(?:sandbox|live|test)_)?$/;
+const SEVERAL = /^pri_.*[\s,;|]["']?pri_/;
+/** In one line of a .env file, a Docker flag or a URL. */
+const ESCAPED_BREAK = /\\[nr]["']?(?:pri_|$)|%0[ad]/i;
+const AUTHORIZATION = /^(?:Authorization *: *)?(?:Basic|Bearer) +\S|^Authorization *:/i;
+/** Such as the name of the variable. */
+const LABELLED = /^[\w. -]+[=: ] *["']?pri_/;
+const BASE64 = /^cHJpX[\w+/-]*={0,2}$/;
 const UTF_16 = `is UTF-16 text, which > writes in PowerShell. Save the file as UTF-8 without a byte-order mark.`;
 
 /**
@@ -77,7 +84,21 @@ export function keyFault(given: unknown, advice = COPY): string | undefined {
   if (QUOTED.test(key)) return 'is in quotes. Remove them: they are not part of the key.';
   if (key.endsWith(':'))
     return 'ends with a colon. Remove it: it separates user and password in Basic authentication.';
-  return secretFault(key, PREFIX, advice);
+  return pastedFault(key) ?? secretFault(key, PREFIX, advice);
+}
+
+/** What else was copied with the key, or what it was copied from. */
+function pastedFault(key: string): string | undefined {
+  if (ESCAPED_BREAK.test(key))
+    return 'has an escaped line break in it. Remove it, or pass an array if these are several keys.';
+  if (SEVERAL.test(key))
+    return 'holds several keys. Pass an array; in the environment variable, separate them with commas.';
+  if (AUTHORIZATION.test(key))
+    return 'is the value of an Authorization header. Pass the private key alone, not encoded.';
+  if (LABELLED.test(key)) return 'has other text in front of the key. Remove it.';
+  if (BASE64.test(key))
+    return 'is in base64, as in the data of a Kubernetes Secret or in Basic authentication. Pass it decoded.';
+  return undefined;
 }
 
 /**

@@ -1,11 +1,12 @@
 // Calls a store for one delivery: claim, lock, renew, complete, release.
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Completion, ForgetResult, IdempotencyStore, Lock } from '../contracts/idempotency-store.js';
+import type { Completion, ForgetResult, IdempotencyStore } from '../contracts/idempotency-store.js';
 import type { ErrorCode } from '../errors.js';
 import type { Logger } from '../logger.js';
 import {
   type ClaimAnswer,
   type GrantedClaim,
+  type GrantedLock,
   readClaimAnswer,
   readForgetResult,
   readLockAnswer,
@@ -37,7 +38,6 @@ export interface StoreRules {
 export class StoreCalls extends TimedCalls<Claimant> {
   readonly rules: StoreRules;
   readonly #store: IdempotencyStore<object>;
-  #key: string | undefined;
 
   constructor(store: IdempotencyStore<object>, claimant: Claimant, rules: StoreRules) {
     super(claimant, rules.storeTimeout);
@@ -47,9 +47,10 @@ export class StoreCalls extends TimedCalls<Claimant> {
 
   claim(key: string, fingerprint: string): Answer<ClaimAnswer> {
     const { lease: leaseMs } = this.rules;
-    this.#key = key;
     const call = () => this.#store.claim(key, { leaseMs, fingerprint });
-    return this.#request('claim', call, readClaimAnswer, (answer) => {
+    const read = (answer: unknown, calledAt: number) =>
+      readClaimAnswer(answer, { key, fingerprint, calledAt });
+    return this.#request('claim', call, read, (answer) => {
       if (answer.status !== 'claimed') return false;
       void this.call(() => answer.claim.release(answer.finished));
       return true;
@@ -57,14 +58,14 @@ export class StoreCalls extends TimedCalls<Claimant> {
   }
 
   /** A store without locks is asked for a claim instead. @returns undefined while another caller has the lock */
-  lock(key: string): Answer<Lock | undefined> {
+  lock(key: string): Answer<GrantedLock | undefined> {
     const { lease } = this.rules;
     const store = this.#store;
     const call = () =>
       store.lock ? store.lock(key, lease) : lockOf((request) => store.claim(key, request), lease);
     return this.#request('lock', call, readLockAnswer, (lock) => {
       if (!lock) return false;
-      void this.call(() => lock.release());
+      void this.call(() => lock.claim.release());
       return true;
     });
   }
@@ -78,14 +79,14 @@ export class StoreCalls extends TimedCalls<Claimant> {
   #request<Granted>(
     what: 'claim' | 'lock',
     call: () => unknown,
-    read: (answer: unknown) => Granted | StoreFailure,
+    read: (answer: unknown, calledAt: number) => Granted | StoreFailure,
     giveBack: (answer: Granted) => boolean,
   ): Answer<Granted> {
     const { lease } = this.rules;
     const calledAt = performance.now();
     const check = (given: unknown) => {
       const ms = performance.now() - calledAt;
-      const answer = read(given);
+      const answer = read(given, calledAt);
       // After its lease another delivery may have the event.
       if (ms < lease || answer instanceof StoreFailure || !giveBack(answer)) return answer;
       return new StoreFailure(
@@ -99,11 +100,11 @@ export class StoreCalls extends TimedCalls<Claimant> {
     return this.checkedCall('the event was not forgotten', () => this.#store.forget?.(key), readForgetResult);
   }
 
-  async unlock(lock: Lock): Promise<void> {
-    await this.checkedCall('lock not released, so its lease will lapse', () => lock.release());
+  async unlock({ claim }: GrantedLock): Promise<void> {
+    await this.checkedCall('lock not released, so its lease will lapse', () => claim.release());
   }
 
-  renew(claim: Pick<Lock, 'renew'>): Answer<boolean> {
+  renew({ claim }: GrantedClaim | GrantedLock): Answer<boolean> {
     const call = () => claim.renew(this.rules.lease);
     return this.checkedCall('the claim was not renewed', call, (answer) => checkBoolean('renew', answer));
   }
@@ -121,9 +122,11 @@ export class StoreCalls extends TimedCalls<Claimant> {
     const late = (answer: unknown) => answer === true && onLate?.();
     const tryOnce = () =>
       this.call(() => claim.complete(), late, Math.min(this.rules.storeTimeout, COMPLETE_MS));
+    let triedAt = performance.now();
     let answer = checkCompletion(await tryOnce());
     for (let tried = 1; answer instanceof StoreFailure && tried < TRIES && !lease.expired; tried += 1) {
-      await pause(Math.max(this.calledAt + EVERY_MS - performance.now(), 0));
+      await pause(Math.max(triedAt + EVERY_MS - performance.now(), 0));
+      triedAt = performance.now();
       answer = checkCompletion(await tryOnce());
     }
     if (answer instanceof StoreFailure) this.logFailure('processed, but not remembered', answer);
@@ -145,9 +148,7 @@ export class StoreCalls extends TimedCalls<Claimant> {
    *
    * @returns the fingerprint with which the event is completed, if it is
    */
-  async completedWith(): Promise<string | undefined> {
-    const key = this.#key;
-    if (key === undefined) return undefined;
+  async completedWith({ key }: GrantedClaim): Promise<string | undefined> {
     const completed = await this.checkedCall(UNANSWERED, () => this.#store.completedWith?.(key));
     return typeof completed === 'string' ? completed : undefined;
   }

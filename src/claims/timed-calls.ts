@@ -25,8 +25,6 @@ export class TimedCalls<Caller extends { readonly log: Logger }> {
   protected readonly storeName: 'store' | 'deadLetters' = 'store';
   /** Milliseconds that the caller has waited for the store; undefined before the first call. */
   ms: number | undefined;
-  /** When the latest call began, by the monotonic clock. */
-  calledAt = 0;
 
   /** @param timeout milliseconds for one call, unless it has its own deadline */
   constructor(caller: Caller, timeout: number) {
@@ -65,15 +63,15 @@ export class TimedCalls<Caller extends { readonly log: Logger }> {
     onLate?: (value: Value) => void,
     ms = this.#timeout,
   ): Answer<Value> {
-    this.calledAt = performance.now();
+    const calledAt = performance.now();
     try {
       const answer = call();
       // A store that answers at once needs no deadline, and so no timer.
-      if (isThenable(answer)) return this.#inTime(answer, ms, onLate);
-      this.#waited(this.calledAt);
+      if (isThenable(answer)) return this.#inTime(answer, calledAt, ms, onLate);
+      this.#waited(calledAt);
       return answer;
     } catch (cause) {
-      this.#waited(this.calledAt);
+      this.#waited(calledAt);
       return this.#threw(cause);
     }
   }
@@ -81,10 +79,10 @@ export class TimedCalls<Caller extends { readonly log: Logger }> {
   /** Drivers wait forever for a server that went silent. */
   #inTime<Value>(
     answering: PromiseLike<Value>,
+    calledAt: number,
     ms: number,
     onLate?: (value: Value) => void,
   ): Promise<Value | StoreFailure> {
-    const { calledAt } = this;
     // A native promise: the thenable of a store may throw, settle twice, or settle with another thenable.
     const native = new Promise<Value>((follow) => follow(answering));
     return new Promise((resolve) => {

@@ -20,7 +20,7 @@ export interface DeadLetter {
   readonly code: ErrorCode | undefined;
   /** Where its payload does not match its schema, without values. */
   readonly issues: readonly Issue[];
-  /** The first 12 hexadecimal digits of the SHA-256 of its private key; undefined for tombstones and letters of older versions. */
+  /** The first 12 hexadecimal digits of the SHA-256 of its private key; undefined for tombstones. */
   readonly keyId?: string | undefined;
   /** Who discarded it, why, and when. A discarded letter no longer has bytes or headers. */
   readonly discarded?: Discarded;

@@ -1,5 +1,6 @@
 // One run of the handlers of an event: starts their calls and tracks their results.
 
+import type { Lease } from '../claims/lease.js';
 import type { HandlerClaim } from '../contracts/idempotency-store.js';
 import type { Delivery } from '../deliveries/delivery.js';
 import { type Objection, objectionOf } from '../deliveries/verdict.js';
@@ -9,16 +10,14 @@ import { handlerErrorFields, type Logger, type LogLevel, writeLog } from '../log
 import { type HandlerReport, type Observer, observed } from '../observer.js';
 import { withDeadline } from '../time.js';
 import { type Attempt, DeliveryContext, NO_ONCE, ONCE_UNNAMED } from './handler-context.js';
-import type { MatchedHandlers, Registration } from './handlers.js';
-import type { SerialValues } from './serial-locks.js';
+import type { MatchedHandlers, Registration, SerialValues } from './handlers.js';
 
 /** What all calls of a run share. */
 interface RunInput {
   readonly delivery: Delivery;
   readonly attempt: Attempt;
   /** The lease of the claim, if there is one. */
-  readonly lease?: { readonly expired: boolean } | undefined;
-  readonly serialValues?: SerialValues | undefined;
+  readonly lease?: Lease | undefined;
   readonly observer: Observer | undefined;
 }
 
@@ -43,16 +42,18 @@ const OBJECTIONS = {
 export class HandlerRun {
   readonly calls: readonly HandlerCall[];
   /** What the failed handlers threw. */
-  readonly failures: unknown[] = [];
+  readonly errors: unknown[] = [];
   /** Completion keys of named handlers that have succeeded, on this attempt or an earlier one. */
-  finished: readonly string[];
+  completedHandlers: readonly string[];
   /** Resolves when every handler has settled. Never rejects. */
   settled: Promise<unknown> = Promise.resolve();
   readonly input: RunInput;
+  readonly serialValues: SerialValues | undefined;
 
-  constructor({ handlers, subject }: MatchedHandlers, input: RunInput) {
+  constructor({ handlers, subject, serialValues }: MatchedHandlers, input: RunInput) {
     this.input = input;
-    this.finished = input.attempt.finished;
+    this.serialValues = serialValues;
+    this.completedHandlers = input.attempt.finished;
     this.calls = handlers.map((handler) => new HandlerCall(handler, subject, this));
   }
 
@@ -60,7 +61,7 @@ export class HandlerRun {
   start(): void {
     const latest = new Map<string, Promise<void>>();
     const runs = this.calls.map((call) => {
-      const value = this.input.serialValues?.get(call.handler);
+      const value = this.serialValues?.get(call.handler);
       if (value === undefined) return call.run();
       const previous = latest.get(value);
       const done = previous ? previous.then(() => call.run()) : call.run();
@@ -90,7 +91,7 @@ export class HandlerRun {
   failUncommitted(names: readonly string[]): void {
     for (const call of this.calls) if (names.includes(call.handler.onceKey ?? '')) call.failUncommitted();
     // A store of a user's own may name none of them.
-    if (this.failures.length === 0) this.failures.push(new ConfigurationError(UNCOMMITTED));
+    if (this.errors.length === 0) this.errors.push(new ConfigurationError(UNCOMMITTED));
   }
 
   /** Whether all handlers settle within this many milliseconds. */
@@ -151,14 +152,14 @@ export class HandlerCall implements HandlerReport {
 
   /** Never rejects. */
   async run(): Promise<void> {
-    const { attempt, delivery, lease, serialValues } = this.#run.input;
+    const { attempt, delivery, lease } = this.#run.input;
     const { completionKey } = this.handler;
     if (completionKey !== undefined && attempt.finished.includes(completionKey)) {
       this.status = 'skipped';
       return;
     }
     // A handler that waited for another one may start long after the claim.
-    if (serialValues && (delivery.claimLost || lease?.expired)) {
+    if (this.#run.serialValues && (delivery.claimLost || lease?.expired)) {
       this.#fail(new WebhookError('CLAIM_LOST'), {}, 'error', NOT_STARTED);
       return;
     }
@@ -179,7 +180,7 @@ export class HandlerCall implements HandlerReport {
       return;
     }
     if (completionKey !== undefined && !this.#isUnproven)
-      this.#run.finished = [...this.#run.finished, completionKey];
+      this.#run.completedHandlers = [...this.#run.completedHandlers, completionKey];
     this.status = 'fulfilled';
   }
 
@@ -192,7 +193,7 @@ export class HandlerCall implements HandlerReport {
 
   failUncommitted(): void {
     const { completionKey } = this.handler;
-    this.#run.finished = this.#run.finished.filter((key) => key !== completionKey);
+    this.#run.completedHandlers = this.#run.completedHandlers.filter((key) => key !== completionKey);
     const error = new ConfigurationError(UNCOMMITTED);
     this.#fail(error, handlerErrorFields(error), 'error', OBJECTIONS.failed[1]);
   }
@@ -240,8 +241,8 @@ export class HandlerCall implements HandlerReport {
     );
   }
 
-  #fail(failure: unknown, fields: object, level: LogLevel, message: string): void {
-    this.#run.failures.push(failure);
+  #fail(error: unknown, fields: object, level: LogLevel, message: string): void {
+    this.#run.errors.push(error);
     writeLog(this.log, level, { handler: this.name, ...fields }, message);
     this.status = 'rejected';
   }

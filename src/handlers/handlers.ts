@@ -22,6 +22,9 @@ export interface Registration {
   readonly serial: ((subject: never) => unknown) | undefined;
 }
 
+/** The serial value of each handler with the option `serial`. */
+export type SerialValues = ReadonlyMap<Registration, string>;
+
 /** The handlers of one event. */
 export interface MatchedHandlers {
   /** In the order of registration. */
@@ -30,6 +33,8 @@ export interface MatchedHandlers {
   readonly subject: unknown;
   /** The outcome if all of them succeed. */
   readonly outcome: Outcome;
+  /** Handlers with an equal value run one after another. */
+  readonly serialValues?: SerialValues | undefined;
 }
 
 /** Where a handler is registered. */

@@ -9,10 +9,7 @@ import { ConfigurationError, HandlerError, Rejection, storeUnavailable } from '.
 import { handlerErrorFields, writeLog } from '../logger.js';
 import { show } from '../misuse.js';
 import { withDeadline } from '../time.js';
-import type { MatchedHandlers, Registration } from './handlers.js';
-
-/** The serial value of each handler with the option `serial`. */
-export type SerialValues = ReadonlyMap<Registration, string>;
+import type { MatchedHandlers, Registration, SerialValues } from './handlers.js';
 
 type Rules = StoreRules & { readonly namespace: string };
 
@@ -65,8 +62,8 @@ export class SerialLocks {
     this.#rules = rules;
   }
 
-  /** @returns the values, or why a lock was not granted. In any case the caller must {@link release} */
-  async acquire(values: SerialValues, deadline: number): Promise<SerialValues | Rejection> {
+  /** @returns why a lock was not granted, if so. In any case the caller must {@link release} */
+  async acquire(values: SerialValues, deadline: number): Promise<Rejection | undefined> {
     // Sorted, so that no two deliveries wait for each other.
     for (const value of [...new Set(values.values())].sort()) {
       // UTF-16: in UTF-8 all values with a lone surrogate would share one key, and a delivery would wait for itself.
@@ -75,10 +72,10 @@ export class SerialLocks {
       if (!endTurn) return stillLocked();
       this.#turnEnds.push(endTurn);
       this.#releases.push(endTurn);
-      const refused = await this.#lock(key, deadline);
-      if (refused) return refused;
+      const unlocked = await this.#lock(key, deadline);
+      if (unlocked) return unlocked;
     }
-    return values;
+    return undefined;
   }
 
   /**

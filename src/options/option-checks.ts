@@ -6,7 +6,7 @@ import type { IdempotencyStore } from '../contracts/idempotency-store.js';
 import type { Inbox } from '../contracts/inbox.js';
 import { ConfigurationError } from '../errors.js';
 import { isCredential } from '../http/headers.js';
-import { isLogger, isWinston, type Logger, silentLogger } from '../logger.js';
+import { isLogger, isTextFirst, type Logger, silentLogger } from '../logger.js';
 import { refuseUnknownOptions, show } from '../misuse.js';
 import type { Observer } from '../observer.js';
 import { isHeaderName } from '../signature.js';
@@ -236,16 +236,26 @@ function list(option: string, value: unknown, content: string): readonly unknown
   throw new ConfigurationError(`${option} is ${show(value)}. Pass an array of ${content}.`);
 }
 
-const WRAP_WINSTON =
-  'which takes the text first, so the text would be lost. Wrap it: const level = (name) => (fields, text) => ' +
-  '(text === undefined ? winston[name](fields) : winston[name](text, fields)); ' +
+const WRAP_TEXT_FIRST =
+  'takes the text first, as winston and LogTape do, so text or fields would be lost. ' +
+  'Wrap it: const level = (name) => (fields, text) => ' +
+  '(text === undefined ? log[name](fields) : log[name](text, fields)); ' +
   "and pass { info: level('info'), warn: level('warn'), error: level('error') }.";
+
+const WRAP_NEST =
+  'has log() in place of info(), as in NestJS. Wrap it: const level = (name) => (fields, text) => ' +
+  'log[name](text === undefined ? fields : { msg: text, ...fields }); ' +
+  "and pass { info: level('log'), warn: level('warn'), error: level('error') }.";
 
 export function logger(logger: unknown): Logger | undefined {
   if (logger === undefined) return undefined;
   if (logger === false) return silentLogger;
   if (isLogger(logger)) return logger;
-  if (isWinston(logger)) throw new ConfigurationError(`logger is a winston logger, ${WRAP_WINSTON}`);
+  if (isTextFirst(logger)) throw new ConfigurationError(`logger ${WRAP_TEXT_FIRST}`);
+  const levels = logger as { readonly log?: unknown; readonly info?: unknown } | null;
+  if (typeof levels?.log === 'function' && levels.info === undefined) {
+    throw new ConfigurationError(`logger ${WRAP_NEST}`);
+  }
   throw new ConfigurationError(
     `logger is ${show(logger)}. Pass a logger like pino, with info(fields, text), warn() and error(), or false for silence.`,
   );

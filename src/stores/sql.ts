@@ -21,6 +21,7 @@ export {
   sqlDeadLetters,
 } from './letters/sql.js';
 export type { RunTransaction, SqlDatabase, SqlDialect, SqlValue } from './sql/any-connections.js';
+export { type SqliteDatabase, sqliteDatabase } from './sql/sqlite-database.js';
 export type { TransactionOf } from './sql/transaction-of.js';
 
 export interface SqlInboxOptions<Client extends object = object, Transaction = TransactionOf<Client>>

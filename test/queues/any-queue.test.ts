@@ -190,14 +190,12 @@ describe('processor()', () => {
     expect(attempts).toEqual([3, 1]);
   });
 
-  test('runs jobs and knows events of version 0.1', async () => {
-    const { rawBody } = (await jobOf()).data;
-    const { id } = JSON.parse(rawBody);
+  test('claims the event of a job under its queue and namespace', async () => {
+    const { data } = await jobOf();
+    const { id } = JSON.parse(data.rawBody);
     const claim = jest.fn<IdempotencyStore['claim']>(async () => ({ status: 'completed', fingerprint: 'x' }));
-    const old = { rawBody, headers: { host: 'shop.example' }, keyIndex: 1 };
-    expect(await processor({ '*': () => {} }, silent)(old, here)).toMatchObject({ outcome: 'processed' });
     const work = processor({ '*': () => {} }, { store: { claim }, namespace: 'eu', ...silent });
-    expect(await work(old, { queue: 'web hooks' })).toMatchObject({ outcome: 'duplicate' });
+    expect(await work(data, { queue: 'web hooks' })).toMatchObject({ outcome: 'duplicate' });
     expect(claim.mock.calls.map(([key]) => key)).toEqual([`web%20hooks/eu:live:${id}`]);
   });
 

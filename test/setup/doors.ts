@@ -48,12 +48,13 @@ export const DOORS: Readonly<Record<string, Door>> = {
       RedisDeadLettersOptions RedisInbox RedisInboxOptions RedisStoreOptions SendCommand`),
   },
   './stores/sql': {
-    values: namesIn(`sqlDeadLetters sqlInbox sqlStore`),
+    values: namesIn(`sqlDeadLetters sqlInbox sqlStore sqliteDatabase`),
     types: namesIn(`
       Claim Completion ForgetResult HandlerClaim HandlerEnd Once WithOnce ClaimRequest ClaimResult DeadLetter DeadLetterChange DeadLetterContent DeadLetterGroup
       DeadLetterPage DeadLetterPageRequest DeadLetterQuery DeadLetterReason DeadLetterStore Discarded
       IdempotencyStore Lock NewDeadLetter ProcessedEvent RunTransaction SqlDatabase
-      SqlDeadLetters SqlDeadLettersOptions SqlInbox SqlInboxOptions SqlDialect SqlStore SqlStoreOptions SqlValue TransactionOf`),
+      SqlDeadLetters SqlDeadLettersOptions SqlDialect SqlInbox SqlInboxOptions SqlStore SqlStoreOptions SqlValue
+      SqliteDatabase TransactionOf`),
   },
   './queues': {
     values: namesIn(`enqueue processor`),

@@ -17,7 +17,7 @@ export const describeOnUnix = onWindows ? describe.skip : describe;
 
 /**
  * `test` and `describe` for what needs these programs: `postgres`, `redis-server`, `mariadbd`, `chromium` or any other on the
- * PATH. Without them the tests are skipped, and the last lines of the run say which programs were missing.
+ * PATH, or `SQLite` (see `openSqlite()`). Without them the tests are skipped, and the last lines of the run say which programs were missing.
  */
 export function needing(...programs: readonly string[]): {
   readonly missing: readonly string[];

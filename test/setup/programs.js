@@ -1,6 +1,9 @@
 // The programs that tests need next to Node: whether they are here, and what installs those that are not.
 import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { delimiter, join } from 'node:path';
+
+const require = createRequire(join(process.cwd(), 'package.json'));
 
 /**
  * What CI has to have, with the package of Debian. The global setup sets `variable` where the tests can have the server.
@@ -29,20 +32,42 @@ export function findProgram(name) {
 }
 
 export function isMissing(name) {
+  if (name === SQLITE) return sqliteDrivers().length === 0;
   const variable = PROGRAMS[name]?.variable;
   return variable ? !process.env[variable] : !findProgram(name);
 }
 
+/** A driver instead of a program: better-sqlite3 if npm could install it, else that of Node from 22.16 on. */
+export const SQLITE = 'SQLite';
+
+/** The drivers of SQLite that open a database here, the preferred one first. */
+export function sqliteDrivers() {
+  const drivers = {
+    'better-sqlite3': (file) => new (require('better-sqlite3'))(file),
+    'node:sqlite': (file) => new (require('node:sqlite').DatabaseSync)(file),
+  };
+  return Object.entries(drivers).filter(([, open]) => {
+    try {
+      open(':memory:').close();
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
 /** What to type for programs that are missing. */
 export function howToInstall(names) {
-  const packages = names.filter((name) => name !== 'postgres' && name !== 'Node');
+  const packages = names.filter((name) => !NOT_DEBIAN.has(name));
   return [
     ...(packages.length > 0
       ? [`apt-get install ${packages.map((name) => PROGRAMS[name]?.package ?? name).join(' ')}`]
       : []),
-    ...(names.includes('postgres') ? ['npm install --include=optional'] : []),
+    ...(names.includes('postgres') || names.includes(SQLITE) ? ['npm install --include=optional'] : []),
   ].join(' && ');
 }
+
+const NOT_DEBIAN = new Set(['postgres', 'Node', SQLITE]);
 
 /** Ends the name of a test that is skipped because a program is missing. */
 export const needs = (names) => ` (needs ${names.join(' and ')})`;

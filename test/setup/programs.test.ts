@@ -12,10 +12,11 @@ test('the closing line counts skipped tests by the program they need, and says h
       ...named('mariadbd', 2),
       ...named('redis-server', 3),
       ...named('postgres', 1),
+      ...named('SQLite', 1),
       'a test that is named by nothing',
     ]),
   ).toBe(
-    '7 skipped: redis-server (3), mariadbd (2), postgres (1), not for this machine (1). ' +
+    '8 skipped: redis-server (3), mariadbd (2), postgres (1), SQLite (1), not for this machine (1). ' +
       'To run them: apt-get install redis-server mariadb-server && npm install --include=optional',
   );
 });

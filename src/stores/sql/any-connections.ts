@@ -6,7 +6,7 @@ import type { Connections, InTransaction, Reply, Row, RunSql } from './connectio
 import { Statement } from './statement.js';
 import type { TransactionOf } from './transaction-of.js';
 
-export type SqlDialect = 'postgres' | 'mysql';
+export type SqlDialect = 'postgres' | 'mysql' | 'sqlite';
 
 /** The value of a placeholder: bytes as they are, anything else as text, which all clients bind alike. */
 export type SqlValue = string | Buffer | null;

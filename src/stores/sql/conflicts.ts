@@ -29,14 +29,32 @@ export function isLockTimeout(error: unknown): boolean {
   return hasCode(error, LOCK_TIMEOUTS);
 }
 
-/** Whether the error, or one that it wraps, has one of these codes. */
-export function hasCode(error: unknown, codes: ReadonlySet<unknown>, depth = 0): boolean {
-  if (typeof error !== 'object' || error === null || depth > MAX_WRAPPED) return false;
-  const fields = error as Readonly<Record<string, unknown>>;
-  return (
-    CODES.some((name) => codes.has(fields[name])) ||
-    INSIDE.some((name) => hasCode(fields[name], codes, depth + 1))
+/** Another connection has the lock of a SQLite file. node:sqlite tells it by a number. */
+export function isBusy(error: unknown): boolean {
+  return holdsFor(
+    error,
+    ({ code, errcode }) =>
+      /^SQLITE_(?:BUSY|LOCKED)/.test(String(code)) ||
+      (typeof errcode === 'number' && [5, 6].includes(errcode & 0xff)),
   );
+}
+
+/** SQLite has one code for many errors. */
+export function saysInside(error: unknown, text: string): boolean {
+  return holdsFor(error, ({ message }) => String(message).includes(text));
+}
+
+/** Whether the error, or one that it wraps, has one of these codes. */
+export function hasCode(error: unknown, codes: ReadonlySet<unknown>): boolean {
+  return holdsFor(error, (fields) => CODES.some((name) => codes.has(fields[name])));
+}
+
+type ErrorFields = Readonly<Record<string, unknown>>;
+
+function holdsFor(error: unknown, test: (fields: ErrorFields) => boolean, depth = 0): boolean {
+  if (typeof error !== 'object' || error === null || depth > MAX_WRAPPED) return false;
+  const fields = error as ErrorFields;
+  return test(fields) || INSIDE.some((name) => holdsFor(fields[name], test, depth + 1));
 }
 
 /** Retries work that failed without any change, for reasons that pass. */

@@ -58,9 +58,7 @@ export function parseTable(
 /** Postgres would truncate a long name to that of the table, and skip the index because that name exists. */
 function indexName(table: string, columns: string): string {
   const index = `${table}_${columns}`;
-  // Earlier versions hashed the table alone for this index.
-  const hashed = columns === 'claimed_at' ? table : index;
   return index.length <= MAX_NAME
     ? `"${index}"`
-    : `"${table.slice(0, 40)}_${createHash('sha256').update(hashed).digest('hex').slice(0, 16)}"`;
+    : `"${table.slice(0, 40)}_${createHash('sha256').update(index).digest('hex').slice(0, 16)}"`;
 }

@@ -10,7 +10,7 @@ import { serviceOptions, withService } from './service.js';
 const eventsOption = text(
   { 'A,B': 'transaction.paid' },
   'Event names, separated by commas; * is all of them.',
-  { offer: 'event', read: eventList },
+  { read: eventList },
 );
 
 const URL_ARGUMENT = { name: 'URL', about: 'where events are delivered, such as https://shop.example/hooks' };

@@ -19,14 +19,12 @@ export const list = command({
   about: 'Lists the deliveries that the simulator recorded, newest first.',
   options: {
     status: text({ 'A,B': 'failed,retrying' }, `Only these: ${deliveryStatuses.join(', ')}.`, {
-      offer: deliveryStatuses,
       read: (name: string, text: string) => {
-        for (const status of text.split(',')) oneOf(deliveryStatuses).read(name, status);
+        for (const status of text.split(',')) oneOf(deliveryStatuses)(name, status);
         return text;
       },
     }),
     event: text({ NAME: 'transaction.paid' }, 'Only this event, or a pattern like transaction.*.', {
-      offer: 'event',
       read: eventPattern,
     }),
     search: text({ TEXT: 'order-7' }, 'Only those with this text in an id, the event name or the URL.'),

@@ -13,14 +13,12 @@ export class ValueError extends UsageError {
   }
 }
 
-/** For an option with one of these values, which the shell offers. */
 export function oneOf<const Word extends string>(words: readonly Word[]) {
-  const read = (name: string, text: string): Word => {
+  return (name: string, text: string): Word => {
     const found = words.find((word) => word === text);
     if (found !== undefined) return found;
     throw new ValueError(name, text, `is not one of ${words.join(', ')}.${didYouMean(text, words)}`);
   };
-  return { offer: words, read };
 }
 
 export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER) {

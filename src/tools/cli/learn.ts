@@ -19,7 +19,7 @@ const options = {
   file: text(
     { FILE: 'body.json' },
     'Read bodies from this file: one body, an array of bodies, or one per line. Default: standard input.',
-    { multiple: true, offer: 'file' },
+    { multiple: true },
   ),
   since: filterOptions.since,
   limit: text({ N: '500' }, 'With --page, at most this many letters of each event. Default: 100.', {
@@ -28,7 +28,6 @@ const options = {
   out: text(
     { DIR: 'src/events' },
     'Write a file for each event, and index.ts, into this folder. Existing files are not overwritten.',
-    { offer: 'file' },
   ),
   ...pageOptions,
 } as const;

@@ -93,11 +93,9 @@ const MAX_LETTERS = 100;
 const reasons = [...REASONS];
 
 export const filterOptions = {
-  reason: text(
-    { REASON: 'unknown' },
-    `Only letters with this reason: ${reasons.join(', ')}.`,
-    oneOf(reasons),
-  ),
+  reason: text({ REASON: 'unknown' }, `Only letters with this reason: ${reasons.join(', ')}.`, {
+    read: oneOf(reasons),
+  }),
   event: text({ NAME: "'refund.*'" }, 'Only this event, or a pattern like refund.*; * is every event.', {
     read: eventPattern,
   }),
@@ -141,7 +139,6 @@ export const pageOptions = {
   'token-file': text(
     { FILE: 'token.txt' },
     'Read the token from this file. It is sent as Authorization: Bearer, for the authorize function of the page.',
-    { offer: 'file' },
   ),
   json: jsonOption,
 } as const;

@@ -53,7 +53,7 @@ async function runCommand(argv: readonly string[], terminal: Terminal): Promise<
   const found = findCommand(words) ?? (wantsHelp ? endingWith(words) : undefined);
   if (!found) return withoutCommand(words, wantsHelp, terminal);
   const command = await found.row.load();
-  if (!wantsHelp) return command.run({ ...parse(found.row.name, command, found.rest), terminal, commands });
+  if (!wantsHelp) return command.run({ ...parse(found.row.name, command, found.rest), terminal });
   const { commandHelp } = await import('./help.js');
   terminal.stdout.write(commandHelp(found.row, command));
   return EXIT.ok;

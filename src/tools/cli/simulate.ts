@@ -48,12 +48,12 @@ const options = {
   retry: text(
     { TIMES: '1s,5m' },
     'Delays before retries: fast (2s,5s,15s,60s), realistic (hours), off, or delays separated by commas. Default: fast.',
-    { offer: scheduleNames, read: retrySchedule },
+    { read: retrySchedule },
   ),
   state: text(
     { FILE: 'simulator.json' },
     'Keep everything in this file, so that pending retries continue after a restart.',
-    { offer: 'file', read: notEmpty },
+    { read: notEmpty },
   ),
   seed: text({ TEXT: 'demo' }, 'Use the same ids in every run with this text.', { read: notEmpty }),
   'allow-target': text({ HOST: 'shop.example' }, 'Also deliver to this public host.', {

@@ -20,7 +20,7 @@ type Triggered = { readonly data: { readonly deliveries: Delivery[] }; readonly 
 export const trigger = command({
   about:
     'Triggers an event in the simulator, which delivers it to every webhook that subscribes to it. The event is a complete sample with a new id; --set and --data change it. An undeclared name may be a typo, so it needs --force; its payload is empty unless you give --data or --set.',
-  arguments: [{ name: 'EVENT', about: 'name of the event, such as transaction.paid', offer: 'event' }],
+  arguments: [{ name: 'EVENT', about: 'name of the event, such as transaction.paid' }],
   options: {
     set: text(
       { 'PATH=VALUE': 'payload.transaction.amount=12.50' },
@@ -37,11 +37,9 @@ export const trigger = command({
       'How many events, at most 1000. With --wait, at most 500 deliveries: the simulator keeps no more.',
       { read: wholeNumber(1, 1_000) },
     ),
-    fault: text(
-      { KIND: 'tamper_body' },
-      `Apply a fault to the first attempt: ${faultKinds.join(', ')}.`,
-      oneOf(faultKinds),
-    ),
+    fault: text({ KIND: 'tamper_body' }, `Apply a fault to the first attempt: ${faultKinds.join(', ')}.`, {
+      read: oneOf(faultKinds),
+    }),
     'signature-header': headerOption('header', '. Default: that of the simulator.'),
     wait: flag(
       'Wait until every delivery is delivered, failed or cancelled, instead of for the first attempt.',

@@ -6,11 +6,10 @@ import { runTopologyCampaign, type TopologyFigures } from './topologies/campaign
 import { PGBOUNCER } from './topologies/pgbouncer.js';
 import { REDIS_CLUSTER } from './topologies/redis-cluster.js';
 import { REDIS_SENTINEL } from './topologies/redis-sentinel.js';
-import { ROLLING_DEPLOY } from './topologies/rolling-deploy.js';
 import { SWITCH_OVER } from './topologies/switch-over.js';
 
 /** Each lasts at most eight minutes, and starts and stops its own servers. */
-const CAMPAIGNS = [...REDIS_CLUSTER, ...REDIS_SENTINEL, ...PGBOUNCER, ...SWITCH_OVER, ...ROLLING_DEPLOY];
+const CAMPAIGNS = [...REDIS_CLUSTER, ...REDIS_SENTINEL, ...PGBOUNCER, ...SWITCH_OVER];
 
 /** A violation keeps its row from being written: so none was forged, unexplained, or never answered 2xx. */
 const HEAD = [

@@ -1,0 +1,150 @@
+// Reads the synchronous drivers of SQLite by their methods, and makes sure that what they commit survives a power failure.
+import { ConfigurationError, StoreError } from '../../errors.js';
+import { show } from '../../misuse.js';
+import type { SqlValue } from './any-connections.js';
+import { isBusy, saysInside } from './conflicts.js';
+
+/** A synchronous driver of SQLite, as `sqlStore()` and `sqlDeadLetters()` take it. */
+export interface SqliteDatabase<Db extends object> {
+  readonly dialect: 'sqlite';
+  readonly client: Db;
+  query(client: Db, sql: string, values: SqlValue[]): unknown;
+  transaction<Value>(work: (db: Db) => Value): Value;
+  /** Whether a transaction is open on this connection. */
+  inTransaction(db: Db): boolean;
+}
+
+/** What better-sqlite3, node:sqlite and bun:sqlite have in common. */
+interface Driver {
+  prepare(sql: string): DriverStatement;
+  exec(sql: string): unknown;
+  /** Of better-sqlite3 and bun:sqlite. */
+  readonly inTransaction?: boolean;
+  /** Of node:sqlite from 22.16 on. */
+  readonly isTransaction?: boolean;
+}
+
+interface DriverStatement {
+  all(...values: readonly unknown[]): unknown;
+  run(...values: readonly unknown[]): unknown;
+  /** Of better-sqlite3, which refuses `all()` for a statement without rows. */
+  readonly reader?: boolean;
+}
+
+/** For how long a statement may block the event loop when another process writes. better-sqlite3 waits for 5 s. */
+const LOCK_WAIT_MS = 100;
+/** A handler cannot wait in another way, so it fails after this many waits. */
+const MAX_BEGINS = 5;
+
+/**
+ * A database of better-sqlite3, node:sqlite or bun:sqlite, or a Drizzle database on one of them, for `sqlStore()` and
+ * `sqlDeadLetters()`. It sets `journal_mode = WAL`, `synchronous = FULL` and `busy_timeout = 100` on the connection, which
+ * stays yours.
+ *
+ * @throws {ConfigurationError} if it is not a synchronous driver
+ * @example
+ * const store = sqlStore(sqliteDatabase(new Database('shop.db')));
+ */
+export function sqliteDatabase<Db extends object>(db: Db): SqliteDatabase<Db> {
+  driverOf(db);
+  return {
+    dialect: 'sqlite',
+    client: db,
+    query: (client, sql, values) => {
+      const driver = driverOf(client);
+      // Inside a transaction these settings cannot be changed. The completion that follows it is durable, and so is all before it.
+      if (!durable.has(driver) && !isOpen(driver)) makeDurable(driver);
+      const statement = driver.prepare(sql);
+      if (statement.reader !== false) return statement.all(...values);
+      statement.run(...values);
+      return [];
+    },
+    transaction: (work) => inTransaction(driverOf(db), () => work(db)),
+    inTransaction: (client) => isOpen(driverOf(client)),
+  };
+}
+
+const drivers = new WeakSet<object>();
+
+/** @throws {ConfigurationError} unless it is one, or has one as `$client` like a Drizzle database */
+function driverOf(db: unknown): Driver {
+  const { prepare, $client } = (db ?? {}) as Partial<Driver> & { readonly $client?: unknown };
+  const driver = (typeof prepare === 'function' ? db : $client) as Driver | undefined;
+  if (driver && (drivers.has(driver) || answersAtOnce(driver))) {
+    drivers.add(driver);
+    return driver;
+  }
+  throw new ConfigurationError(
+    `db is ${show(db)}, not a database of better-sqlite3, node:sqlite or bun:sqlite. Pass one of these, or a Drizzle database ` +
+      "on one. For other clients use sqlStore({ dialect: 'sqlite', client, query, transaction }).",
+  );
+}
+
+/** Drivers with callbacks or promises have methods of the same names. Reads no file. */
+function answersAtOnce(driver: Driver): boolean {
+  if (typeof driver.prepare !== 'function' || typeof driver.exec !== 'function') return false;
+  const statement: Partial<DriverStatement> = driver.prepare('SELECT 1 AS one');
+  return typeof statement.all === 'function' && Array.isArray(statement.all());
+}
+
+function isOpen(driver: Driver): boolean {
+  return driver.inTransaction ?? driver.isTransaction ?? refusesBegin(driver);
+}
+
+/** For node:sqlite before 22.16. A deferred BEGIN takes no lock. */
+function refusesBegin(driver: Driver): boolean {
+  try {
+    driver.exec('BEGIN');
+  } catch (error) {
+    if (saysInside(error, 'within a transaction')) return true;
+    throw error;
+  }
+  driver.exec('ROLLBACK');
+  return false;
+}
+
+const durable = new WeakSet<object>();
+
+/** better-sqlite3 is built to run WAL with synchronous = NORMAL, where a power failure undoes what was committed. */
+function makeDurable(driver: Driver): void {
+  const pragma = (text: string) =>
+    Object.values((driver.prepare(`PRAGMA ${text}`).all() as object[])[0] ?? {})[0];
+  pragma(`busy_timeout = ${LOCK_WAIT_MS}`);
+  const mode = String(pragma('journal_mode = WAL'));
+  if (mode !== 'wal' && mode !== 'memory')
+    throw new StoreError(
+      `This SQLite keeps journal_mode ${mode} instead of WAL. Use a file on a local disk, and no other locking_mode.`,
+    );
+  if (Number(pragma('synchronous')) < FULL) driver.exec('PRAGMA synchronous = FULL');
+  if (Number(pragma('synchronous')) < FULL)
+    throw new StoreError(
+      'This SQLite does not accept synchronous = FULL, so a power failure would undo claims that were committed.',
+    );
+  durable.add(driver);
+}
+
+const FULL = 2;
+
+function inTransaction<Value>(driver: Driver, work: () => Value): Value {
+  begin(driver);
+  try {
+    const value = work();
+    driver.exec('COMMIT');
+    return value;
+  } catch (error) {
+    // Some errors have rolled it back already, such as a full disk.
+    if (isOpen(driver)) driver.exec('ROLLBACK');
+    throw error;
+  }
+}
+
+function begin(driver: Driver): void {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      driver.exec('BEGIN IMMEDIATE');
+      return;
+    } catch (error) {
+      if (attempt === MAX_BEGINS || !isBusy(error)) throw error;
+    }
+  }
+}

@@ -1,0 +1,110 @@
+// sqliteDatabase(): every driver, the settings that make its commits durable, and what it refuses.
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { sqliteDatabase } from 'payment-webhooks/stores/sql';
+import { SQLITE_DRIVERS, type Sqlite, sqliteFile } from '../setup/open-sqlite.js';
+import { needing } from '../setup/platform.js';
+
+needing('SQLite').describe.each(SQLITE_DRIVERS)('sqliteDatabase() of %s', (_, open) => {
+  const { file, remove } = sqliteFile();
+  const opened: Sqlite[] = [];
+  const connect = (path = file) => {
+    const db = open(path);
+    opened.push(db);
+    return db;
+  };
+  afterAll(() => {
+    for (const db of opened) db.close();
+    remove();
+  });
+
+  const settingsOf = (db: Sqlite) =>
+    ['journal_mode', 'synchronous', 'busy_timeout'].map(
+      (name) => Object.values(db.prepare(`PRAGMA ${name}`).all()[0] as object)[0],
+    );
+
+  test('sets WAL, FULL and a brief wait before the first statement, and keeps EXTRA', () => {
+    const [db, careful] = [connect(), connect()];
+    db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL');
+    careful.exec('PRAGMA synchronous = EXTRA');
+    for (const each of [db, careful]) {
+      const { query, client } = sqliteDatabase(each);
+      expect(query(client, 'SELECT ? AS text', ['é'])).toEqual([{ text: 'é' }]);
+    }
+    expect([settingsOf(db), settingsOf(careful)]).toEqual([
+      ['wal', 2, 100],
+      ['wal', 3, 100],
+    ]);
+  });
+
+  test('takes statements with and without rows', () => {
+    const { query, client } = sqliteDatabase(connect());
+    expect(query(client, 'CREATE TABLE IF NOT EXISTS line (text TEXT)', [])).toEqual([]);
+    expect(query(client, 'INSERT INTO line VALUES (?) RETURNING text', ['a'])).toEqual([{ text: 'a' }]);
+    expect(query(client, 'UPDATE line SET text = ?', [null])).toEqual([]);
+    expect(query(client, 'SELECT text FROM line', [])).toEqual([{ text: null }]);
+  });
+
+  test('knows whether a transaction is open', () => {
+    const { inTransaction, client } = sqliteDatabase(connect());
+    expect(inTransaction(client)).toBe(false);
+    client.exec('BEGIN');
+    expect(inTransaction(client)).toBe(true);
+    client.exec('ROLLBACK');
+    // As node:sqlite before 22.16, which has no property for it.
+    const { prepare, exec } = client;
+    const older = { prepare: prepare.bind(client), exec: exec.bind(client) };
+    const asked = sqliteDatabase(older);
+    expect(asked.inTransaction(older)).toBe(false);
+    client.exec('BEGIN');
+    expect(asked.inTransaction(older)).toBe(true);
+    client.exec('ROLLBACK');
+  });
+
+  test('commits what its work returns from, rolls back what it throws from, and gives it the database', () => {
+    const { transaction, client } = sqliteDatabase(connect());
+    client.exec('CREATE TABLE IF NOT EXISTS paid (n INTEGER)');
+    const pay = (db: Sqlite) => db.exec('INSERT INTO paid VALUES (1)');
+    const undone = () =>
+      transaction((db) => {
+        pay(db);
+        throw new Error('undone');
+      });
+    expect(undone).toThrow('undone');
+    expect(transaction((db) => [pay(db)].length)).toBe(1);
+    expect(client.prepare('SELECT n FROM paid').all()).toHaveLength(1);
+  });
+
+  test('reads a database of Drizzle by its $client', () => {
+    const drizzle = { $client: connect(), run: () => {} };
+    const { query, transaction } = sqliteDatabase(drizzle);
+    expect(query(drizzle, 'SELECT 1 AS one', [])).toEqual([{ one: 1 }]);
+    expect(transaction((db) => db === drizzle)).toBe(true);
+  });
+
+  test('refuses a file whose locking does not allow WAL', () => {
+    const db = connect('');
+    const { query, client } = sqliteDatabase(db);
+    expect(() => query(client, 'SELECT 1', [])).toThrow('keeps journal_mode delete instead of WAL');
+  });
+});
+
+describe('sqliteDatabase() refuses', () => {
+  const callbacks = { prepare: () => ({ all: () => callbacks }), exec: () => callbacks };
+  const promises = { prepare: async () => ({ all: async () => [] }), exec: async () => {} };
+  const d1 = {
+    prepare: () => ({ bind: () => {}, all: async () => ({ results: [] }) }),
+    exec: async () => {},
+  };
+  test.each([
+    ['a path', 'shop.db', '"shop.db"'],
+    ['nothing', undefined, 'undefined'],
+    ['an ORM without a driver', { $client: { execute: () => {} } }, 'an object'],
+    ['a driver with callbacks', callbacks, 'an object'],
+    ['a driver with promises', promises, 'an object'],
+    ['D1', d1, 'an object'],
+  ])('%s', (_, db, shown) => {
+    expect(() => sqliteDatabase(db as object)).toThrow(
+      `db is ${shown}, not a database of better-sqlite3, node:sqlite or bun:sqlite.`,
+    );
+  });
+});
