@@ -3,6 +3,7 @@
 export type { ForgottenEvent } from './claims/forget-event.js';
 export { type ConstructEventOptions, constructEvent } from './construct-event.js';
 export type * from './contracts/for-doors.js';
+export type { Inbox } from './contracts/inbox.js';
 export type { DeadLetterFilter, ReplayFilter } from './dead-letters/dead-letter-filter.js';
 export type { DeadLetters } from './dead-letters/dead-letters.js';
 export type {
@@ -67,6 +68,7 @@ export type { HandlersByPattern, ReceiverOptions } from './options/options.js';
 export { keepRawBody } from './receiver/capture-body.js';
 export { type FetchContext, type Receiver, receiver } from './receiver.js';
 export { type PrivateKey, verifySignature } from './signature.js';
+export { type MemoryInboxOptions, memoryInbox } from './stores/inbox/memory.js';
 export type { DeadLetterCount } from './stores/letters/count-letters.js';
 export { type MemoryDeadLettersOptions, memoryDeadLetters } from './stores/letters/memory.js';
 export { type MemoryStoreOptions, memoryStore } from './stores/memory.js';

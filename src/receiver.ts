@@ -2,8 +2,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { SignatureFingerprint } from './claims/fingerprint.js';
 import { type ForgottenEvent, forgetEvent } from './claims/forget-event.js';
+import { userOfInbox } from './claims/inbox-user.js';
 import type { DeadLetterStore } from './contracts/dead-letter-store.js';
 import type { ForgetResult } from './contracts/idempotency-store.js';
+import type { InboxUser } from './contracts/inbox.js';
 import { type DeadLetters, openDeadLetters, openRedrive } from './dead-letters/dead-letters.js';
 import { Letter, type LetterRules, letterRules } from './dead-letters/letter.js';
 import { defaultLogger, runsInWorker } from './default-logger.js';
@@ -75,7 +77,7 @@ export interface Receiver<
    * const { status } = await hooks.forget({ id: 'e7f1…' }); // 'forgotten', 'in_progress' or 'unknown'
    */
   forget(event: ForgottenEvent): Promise<ForgetResult>;
-  /** Starts `redrive` now. Without this call, the first delivery starts it. */
+  /** Starts `redrive`, and pruning of `inbox`, now. Without this call, the first delivery starts them. */
   start(): void;
   /** Answers new deliveries with 503. Resolves when all others are answered and every handler has settled or outlasted `maxHandlerTime`. */
   close(): Promise<void>;
@@ -122,7 +124,7 @@ export function receiver<
   hooks.fetch = (request, _env, context) => journey.fetch(request, context);
   hooks.receive = (given) => journey.receive(given);
   hooks.forget = (event) => forgetEvent(config, config.logger ?? defaultLogger(), event);
-  hooks.start = () => journey.redrive?.start();
+  hooks.start = () => journey.start();
   hooks.close = () => journey.close();
   return Object.defineProperties(hooks, {
     deadLetters: { value: openDeadLetters(config, journey.limiter), enumerable: true },
@@ -140,6 +142,7 @@ class Journey {
   readonly #letters: LetterRules | undefined;
   readonly #log = new DeliveryLog();
   readonly #headers: HeaderWatch;
+  readonly #inbox: InboxUser | undefined;
 
   constructor(config: Configuration) {
     this.#config = config;
@@ -148,6 +151,12 @@ class Journey {
     this.redrive = openRedrive(config, this.limiter);
     this.stats = new ReceiverStats(this.limiter, config);
     this.#letters = letterRules(config);
+    this.#inbox = userOfInbox(config);
+  }
+
+  start(): void {
+    this.redrive?.start();
+    this.#inbox?.start();
   }
 
   serve(req: IncomingMessage, res: ServerResponse): Promise<void> {
@@ -205,7 +214,7 @@ class Journey {
     const config = this.#config;
     const { headers } = delivery;
     config.handlers.seal();
-    this.redrive?.start();
+    this.start();
 
     this.#headers.record(headers);
     const unreadable = inspectHeaders(headers, config.limit);
@@ -248,6 +257,7 @@ class Journey {
   async close(): Promise<void> {
     const empty = this.limiter.close();
     this.#headers.stop();
+    this.#inbox?.stop();
     await this.redrive?.stop();
     await empty;
   }

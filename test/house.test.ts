@@ -28,9 +28,9 @@ const CLOSED: readonly (readonly [why: string, importer: RegExp, imported: RegEx
     /^(?:fixtures|client)\/|^stores\/(?!memory$)/,
   ],
   ['a store knows no other store', /^stores\/memory/, /^stores\//],
-  ['a store knows no other store', /^stores\/postgres/, /^stores\/(?!sql\/|letters\/)/],
-  ['a store knows no other store', /^stores\/redis/, /^stores\/(?!redis\/|letters\/redis)/],
-  ['a store knows no other store', /^stores\/sql/, /^stores\/(?!sql\/|letters\/)/],
+  ['a store knows no other store', /^stores\/postgres/, /^stores\/(?!sql\/|letters\/|inbox\/(?!memory))/],
+  ['a store knows no other store', /^stores\/redis/, /^stores\/(?!redis\/|letters\/redis|inbox\/pruned)/],
+  ['a store knows no other store', /^stores\/sql/, /^stores\/(?!sql\/|letters\/|inbox\/(?!memory))/],
   ['a pool of pg needs no other client', /^stores\/postgres/, /^stores\/(?:sql\/any|.*mysql)/],
   [
     'the engine knows no client and no dialect',

@@ -223,7 +223,7 @@ describe.each(modes)('in %s', (_mode, cwd, load, flags) => {
     expect(packages.filter((name) => !dependenciesOf('payment-webhooks').has(name))).toEqual([]);
     const ours = loaded.filter((file) => packageOf(file) === 'payment-webhooks');
     const closed =
-      /\/(?:cli|client|simulator|testing|fixtures|queues|opentelemetry|ops|pages|dead-letters\/api)\b|\/stores\/(?!memory\b)/;
+      /\/(?:cli|client|simulator|testing|fixtures|queues|opentelemetry|ops|pages|dead-letters\/api)\b|\/stores\/(?!memory\b|letters\/(?:memory|count-letters)\b|inbox\/memory\b)/;
     expect(ours.filter((file) => closed.test(file))).toEqual([]);
   });
 });

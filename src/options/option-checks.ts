@@ -3,6 +3,7 @@ import { constants } from 'node:buffer';
 import { parse as parseSize } from 'bytes';
 import type { DeadLetterStore } from '../contracts/dead-letter-store.js';
 import type { IdempotencyStore } from '../contracts/idempotency-store.js';
+import type { Inbox } from '../contracts/inbox.js';
 import { ConfigurationError } from '../errors.js';
 import { isCredential } from '../http/headers.js';
 import { isLogger, isTextFirst, type Logger, silentLogger } from '../logger.js';
@@ -106,25 +107,61 @@ function inheritedEvent(value: object): string | undefined {
   }
 }
 
+/** Both parts of an inbox, each where it may be given alone. */
+function isInbox(value: unknown): value is Inbox<object> {
+  const { store, deadLetters } = (value ?? {}) as {
+    readonly store?: unknown;
+    readonly deadLetters?: unknown;
+  };
+  return isStore(store) && keepsLetters(deadLetters);
+}
+
+export function inbox(value: unknown): Inbox<object> | undefined {
+  if (value === undefined || isInbox(value)) return value;
+  const other = isStore(value) ? 'store' : keepsLetters(value) ? 'deadLetters' : undefined;
+  const cure = other
+    ? `Pass it as ${other}, or pass an inbox`
+    : typeof value === 'function'
+      ? 'Call it'
+      : 'Pass an inbox';
+  throw new ConfigurationError(
+    `inbox is ${other ? 'a store' : show(value)}. ${cure}, such as postgresInbox({ pool }).`,
+  );
+}
+
+function isStore(value: unknown): value is IdempotencyStore<object> {
+  return typeof (value as { claim?: unknown } | null | undefined)?.claim === 'function';
+}
+
 /** `false`: no event ids are remembered. */
 export function store(store: unknown): IdempotencyStore<object> | false | undefined {
   if (store === undefined || store === false) return store;
-  if (typeof (store as { claim?: unknown } | null)?.claim === 'function')
-    return store as IdempotencyStore<object>;
+  if (isStore(store)) return store;
+  refuseInbox('store', store);
   throw new ConfigurationError(
     `store is ${show(store)}. Pass a store such as memoryStore(), or false to remember nothing.`,
   );
+}
+
+function refuseInbox(option: 'store' | 'deadLetters', value: unknown): void {
+  if (isInbox(value))
+    throw new ConfigurationError(`${option} is an inbox. Pass it as inbox: receiver({ inbox }).`);
 }
 
 const KEEPING = ['keep', 'update', 'list', 'read', 'remove', 'discard'] as const;
 
 export function deadLetters(store: unknown): DeadLetterStore | undefined {
   if (store === undefined) return undefined;
-  const methods = store as Partial<Record<string, unknown>> | null;
-  if (KEEPING.every((method) => typeof methods?.[method] === 'function')) return store as DeadLetterStore;
+  if (keepsLetters(store)) return store;
+  refuseInbox('deadLetters', store);
   throw new ConfigurationError(
     `deadLetters is ${show(store)}. Pass a store of dead letters such as memoryDeadLetters().`,
   );
+}
+
+function keepsLetters(value: unknown): value is DeadLetterStore {
+  const methods = value as Partial<Record<string, unknown>> | null | undefined;
+  return KEEPING.every((method) => typeof methods?.[method] === 'function');
 }
 
 export function keepHeaders(names: unknown = []): readonly string[] {

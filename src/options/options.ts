@@ -2,6 +2,7 @@
 
 import type { DeadLetterStore } from '../contracts/dead-letter-store.js';
 import type { IdempotencyStore } from '../contracts/idempotency-store.js';
+import type { Inbox } from '../contracts/inbox.js';
 import { ConfigurationError } from '../errors.js';
 import { declareEvents, type EventOf, type EventSchemas } from '../events/event.js';
 import type { Handler, Matching, Pattern } from '../handlers/handler.js';
@@ -58,6 +59,11 @@ export interface ReceiverOptions<
    * or answered 422), or `'handle'`: their handlers run with the payload as received and `context.issues`. @default 'keep'
    */
   readonly drift?: check.DriftPolicy | undefined;
+  /**
+   * `store`, `deadLetters` and `redrive: true` from one value, such as `postgresInbox()`. Each of them that is given too replaces
+   * its part. @default none
+   */
+  readonly inbox?: (Inbox<Extra> & { readonly deadLetters: Letters }) | undefined;
   /** Where event ids are remembered; `false` turns de-duplication off. @default memoryStore() */
   readonly store?: IdempotencyStore<Extra> | false | undefined;
   /**
@@ -121,6 +127,7 @@ export const RECEIVER_RULES = {
   ),
   sandbox: oneOf<check.SandboxPolicy>('accept', 'ignore', 'only'),
   drift: oneOf<check.DriftPolicy>('keep', 'handle'),
+  inbox: option(undefined, check.inbox),
   store: option(undefined, check.store),
   deadLetters: option(undefined, check.deadLetters),
   journal: option(false, (value, name) => check.boolean(name, value)),
@@ -161,7 +168,7 @@ export function resolveOptions<Events extends EventSchemas, Extra extends object
   defaultStore: () => IdempotencyStore,
 ): Configuration {
   refuseOtherThanOptions(options);
-  const { privateKey: _, ...given } = RECEIVER_OPTIONS.read(options);
+  const { privateKey: _, ...given } = RECEIVER_OPTIONS.read(withPartsOfInbox(options));
   const store = given.store === false ? undefined : (given.store ?? defaultStore());
   const handlers = new Handlers(given.events.keys(), store);
   for (const [pattern, handler] of Object.entries(given.handlers)) handlers.onPattern(pattern, handler);
@@ -175,6 +182,20 @@ export function resolveOptions<Events extends EventSchemas, Extra extends object
   refuseIncomplete(configuration);
   warnOfOptions(configuration, options);
   return configuration;
+}
+
+/** The options with what the inbox stands for. */
+function withPartsOfInbox<Extra extends object>(
+  options: Pick<ReceiverOptions<{}, Extra>, 'inbox' | 'store' | 'deadLetters' | 'redrive'>,
+): object {
+  const inbox = check.inbox(options.inbox);
+  if (!inbox) return options;
+  const { store = inbox.store, deadLetters = inbox.deadLetters, redrive = true } = options;
+  if (store === false)
+    throw new ConfigurationError('store is false, but inbox remembers event ids. Remove one of them.');
+  if (options.store && options.deadLetters)
+    throw new ConfigurationError('store and deadLetters replace both parts of inbox. Remove them, or inbox.');
+  return { ...options, store, deadLetters, redrive };
 }
 
 /** Refuses an option that needs another one. */

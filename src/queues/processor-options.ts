@@ -1,5 +1,6 @@
 // The options of a worker, and the configuration of its jobs.
 import type { IdempotencyStore } from '../contracts/idempotency-store.js';
+import type { Inbox } from '../contracts/inbox.js';
 import { ConfigurationError } from '../errors.js';
 import type { EventSchemas } from '../events/event.js';
 import { Handlers } from '../handlers/handlers.js';
@@ -14,6 +15,8 @@ import type { JobConfiguration } from './process-job.js';
 export interface ProcessorOptions<Events extends EventSchemas = {}, Extra extends object = {}> {
   /** Schemas of additional events, as in `receiver()`. */
   readonly events?: Events | undefined;
+  /** An inbox whose `store` the worker uses: the queue keeps jobs that fail. @default none */
+  readonly inbox?: Inbox<Extra> | undefined;
   /** Where the worker remembers event ids. Without it, only the queue prevents duplicates. @default none */
   readonly store?: IdempotencyStore<Extra> | false | undefined;
   /** Separates workers of one queue that share a store: 1 to 64 of `A-Z a-z 0-9 . _ -`. @default 'default' */
@@ -34,9 +37,10 @@ export interface ProcessorOptions<Events extends EventSchemas = {}, Extra extend
   readonly logger?: Logger | false | undefined;
 }
 
-const { drift, events, lease, logger, namespace, store } = RECEIVER_RULES;
+const { drift, events, inbox, lease, logger, namespace, store } = RECEIVER_RULES;
 const PROCESSOR_OPTIONS = defineOptions({
   events,
+  inbox,
   store,
   drift,
   namespace,
@@ -53,7 +57,12 @@ export function configureJobs(
   const given = PROCESSOR_OPTIONS.read(
     check.byName('The second argument of processor()', options, 'options'),
   );
-  const handlers = new Handlers(given.events.keys(), given.store);
+  if (given.inbox && given.store !== undefined)
+    throw new ConfigurationError(
+      'store replaces the only part of inbox that a worker uses. Remove one of them.',
+    );
+  const store = (given.inbox?.store ?? given.store) || undefined;
+  const handlers = new Handlers(given.events.keys(), store);
   const patterns = Object.entries(check.byName('handlers', byPattern, 'functions by pattern'));
   if (patterns.length === 0)
     throw new ConfigurationError('processor() has no handlers. Pass at least one, by pattern.');
@@ -63,7 +72,7 @@ export function configureJobs(
     ...given,
     handlers,
     sandbox: 'accept' as const,
-    store: given.store || undefined,
+    store,
     timeout,
     // A handler that ignores its signal keeps the claim, so that the next attempt cannot run at the same time.
     maxHandlerTime: Math.min(timeout + MAX_HANDLER_TIME_MS, MAX_TIMER_MS),

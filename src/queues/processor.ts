@@ -1,5 +1,6 @@
 // Processes jobs of any queue: runs the handlers, and returns a verdict.
 
+import { userOfInbox } from '../claims/inbox-user.js';
 import { DeliveryLog } from '../deliveries/delivery-log.js';
 import { ConfigurationError } from '../errors.js';
 import type { EventSchemas } from '../events/event.js';
@@ -31,6 +32,8 @@ export function processor<const Events extends EventSchemas = {}, Extra extends 
 ): ProcessJob {
   const config = configureJobs(handlers, options);
   const log = new DeliveryLog();
+  // A worker never says that it has ended.
+  const inbox = userOfInbox(config);
   return async (data, job) => {
     const { queue, attempt = 1, signal } = job ?? {};
     if (typeof queue !== 'string' || queue === '')
@@ -39,6 +42,7 @@ export function processor<const Events extends EventSchemas = {}, Extra extends 
       );
     if (!Number.isSafeInteger(attempt) || attempt < 1)
       throw new ConfigurationError(`attempt is ${show(attempt)}. Pass an integer from 1.`);
+    inbox?.start();
     return processJob(config, log, data, { queue, attempt, signal });
   };
 }

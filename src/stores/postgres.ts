@@ -1,10 +1,12 @@
-// Remembers event ids in Postgres, and keeps dead letters.
+// Remembers event ids in Postgres, and keeps dead letters: each alone, or both as an inbox.
 
 import type { DeadLetterStore } from '../contracts/dead-letter-store.js';
 import type { WithOnce } from '../contracts/idempotency-store.js';
+import type { Inbox } from '../contracts/inbox.js';
 import { ConfigurationError } from '../errors.js';
 import { refuseUnknownOptions } from '../misuse.js';
 import { retentionMs } from '../time.js';
+import { inboxInTables, TABLE_OPTIONS, type TableOptions } from './inbox/tables.js';
 import { PostgresLetterRows } from './letters/postgres.js';
 import { storedInSql } from './letters/sql-rows.js';
 import type { LetterOptions } from './letters/stored-letters.js';
@@ -14,6 +16,44 @@ import { PostgresDialect } from './sql/postgres.js';
 
 export type * from '../contracts/for-doors.js';
 export type { PostgresClient, PostgresPool, PostgresQuery, PostgresReply } from './sql/pg-connections.js';
+
+export interface PostgresInboxOptions<Pool extends PostgresPool = PostgresPool> extends TableOptions {
+  /** A pool of `pg`. The inbox neither opens nor ends it. */
+  readonly pool: Pool;
+}
+
+export interface PostgresInbox<Extra extends object = {}> extends Inbox<Extra> {
+  readonly store: PostgresStore<Extra>;
+  readonly deadLetters: PostgresDeadLetters;
+}
+
+/**
+ * Event ids and dead letters that any number of processes share, in two tables that it creates and prunes. Handlers get `once`, for
+ * writes that are committed exactly once.
+ *
+ * @throws {ConfigurationError} if pool is not a pool, the name of a table needs quotes, a key does not have 32 bytes, or
+ *   retention is not a duration
+ * @example
+ * const inbox = postgresInbox({ pool: new Pool({ connectionString }) });
+ * const hooks = receiver({ inbox });
+ * hooks.on('transaction.paid', async (event, { once }) => {
+ *   await once((tx) => tx.query('INSERT INTO ledger (payment) VALUES ($1)', [event.payload.transaction.id]));
+ * }, { name: 'ledger' });
+ */
+export function postgresInbox<Pool extends PostgresPool>(
+  options: PostgresInboxOptions<Pool>,
+): PostgresInbox<WithOnce<ClientOf<Pool>>> {
+  const { pool, ...given } = options ?? {};
+  refuseUnknownOptions(options ?? {}, ['pool', ...TABLE_OPTIONS]);
+  const connections = new PgConnections(pool);
+  const database = {
+    connections,
+    Dialect: PostgresDialect,
+    Rows: PostgresLetterRows,
+    files: '.sql',
+  } as const;
+  return inboxInTables(database, given);
+}
 
 export interface PostgresStoreOptions<Pool extends PostgresPool = PostgresPool> {
   /** A pool of `pg`. The store neither opens nor ends it. */

@@ -1,10 +1,13 @@
-// Remembers event ids in Redis: one hash for each, changed only by scripts.
+// Remembers event ids in Redis, one hash for each, changed only by scripts: alone, or with dead letters as an inbox.
 
 import { type ForgettableResult, lockOf } from '../claims/lock-of-claim.js';
 import type { ClaimRequest, ForgetResult, IdempotencyStore } from '../contracts/idempotency-store.js';
+import type { Inbox } from '../contracts/inbox.js';
 import { newToken, type Owner } from '../contracts/token.js';
 import { refuseUnknownOptions } from '../misuse.js';
 import { retentionMs } from '../time.js';
+import { type InboxOptions, prunedInbox } from './inbox/pruned.js';
+import { type RedisDeadLetters, redisDeadLetters } from './letters/redis.js';
 import { connectionOf, invalidReply, text } from './redis/connection.js';
 import {
   CLAIM,
@@ -40,6 +43,33 @@ export interface RedisStoreOptions {
   readonly prefix?: string | undefined;
   /** How long an id is remembered after its last write: `ms`-style string or milliseconds. @default '30d' */
   readonly retention?: number | string | undefined;
+}
+
+export interface RedisInboxOptions extends InboxOptions {
+  /** As that of `redisStore()`. */
+  readonly sendCommand: SendCommand;
+  /** Prefix of every key. @default 'webhook:' */
+  readonly prefix?: string | undefined;
+}
+
+export interface RedisInbox extends Inbox {
+  readonly deadLetters: RedisDeadLetters;
+}
+
+/**
+ * Event ids and dead letters that any number of processes share. What Redis loses may run again, and a letter may be the last copy
+ * of an event: a SQL database is the safer place.
+ *
+ * @throws {ConfigurationError} if sendCommand is not a function, a key does not have 32 bytes, or retention is not a duration
+ * @example
+ * const hooks = receiver({ inbox: redisInbox({ sendCommand: (...args) => client.sendCommand(args) }) });
+ */
+export function redisInbox(options: RedisInboxOptions): RedisInbox {
+  const { encryptionKeys, prune, ...common } = options ?? {};
+  refuseUnknownOptions(options ?? {}, ['sendCommand', 'prefix', 'retention', 'encryptionKeys', 'prune']);
+  // Redis deletes expired ids itself.
+  const deadLetters = redisDeadLetters({ ...common, encryptionKeys });
+  return prunedInbox(redisStore(common), deadLetters, [deadLetters], prune);
 }
 
 /**

@@ -1,8 +1,13 @@
-// Remembers event ids in Postgres or MySQL, through any client or ORM.
+// Remembers event ids in Postgres or MySQL, through any client or ORM: alone, or with dead letters as an inbox.
 
 import type { WithOnce } from '../contracts/idempotency-store.js';
+import type { Inbox } from '../contracts/inbox.js';
 import { refuseUnknownOptions } from '../misuse.js';
 import { retentionMs } from '../time.js';
+import { inboxInTables, TABLE_OPTIONS, type TableOptions } from './inbox/tables.js';
+import { MysqlLetterRows } from './letters/mysql.js';
+import { PostgresLetterRows } from './letters/postgres.js';
+import type { SqlDeadLetters } from './letters/sql.js';
 import { AnyConnections, DATABASE_OPTIONS, type SqlDatabase } from './sql/any-connections.js';
 import { sqlEngine, type TableStore } from './sql/engine.js';
 import { MysqlDialect } from './sql/mysql.js';
@@ -18,6 +23,44 @@ export {
 export type { RunTransaction, SqlDatabase, SqlDialect, SqlValue } from './sql/any-connections.js';
 export { type SqliteDatabase, sqliteDatabase } from './sql/sqlite-database.js';
 export type { TransactionOf } from './sql/transaction-of.js';
+
+export interface SqlInboxOptions<Client extends object = object, Transaction = TransactionOf<Client>>
+  extends SqlDatabase<Client, Transaction>,
+    TableOptions {}
+
+export interface SqlInbox<Extra extends object = {}> extends Inbox<Extra> {
+  readonly store: SqlStore<Extra>;
+  readonly deadLetters: SqlDeadLetters;
+}
+
+/**
+ * Event ids and dead letters that any number of processes share, in two tables that it creates and prunes, through the client or
+ * ORM that you have. Handlers get `once`, for writes that are committed exactly once.
+ *
+ * @throws {ConfigurationError} for an invalid option, a table whose name needs quotes, or an invalid duration
+ * @example
+ * const inbox = sqlInbox({
+ *   dialect: 'postgres',
+ *   client: prisma,
+ *   query: (client, sql, values) => client.$queryRawUnsafe(sql, ...values),
+ *   transaction: (work) => prisma.$transaction(work),
+ * });
+ * const hooks = receiver({ inbox });
+ */
+export function sqlInbox<Client extends object, Transaction = TransactionOf<Client>>(
+  options: SqlInboxOptions<Client, Transaction>,
+): SqlInbox<WithOnce<Transaction>> {
+  refuseUnknownOptions(options ?? {}, [...DATABASE_OPTIONS, ...TABLE_OPTIONS]);
+  const { eventTable, deadLetterTable, retention, encryptionKeys, prune, ...database } = options ?? {};
+  const connections = new AnyConnections(database as unknown as SqlDatabase<object, unknown>);
+  const given = { eventTable, deadLetterTable, retention, encryptionKeys, prune };
+  return inboxInTables(
+    database.dialect === 'mysql'
+      ? { connections, Dialect: MysqlDialect, Rows: MysqlLetterRows, files: '.mysql.sql' }
+      : { connections, Dialect: PostgresDialect, Rows: PostgresLetterRows, files: '.sql' },
+    given,
+  );
+}
 
 export interface SqlStoreOptions<Client extends object = object, Transaction = TransactionOf<Client>>
   extends SqlDatabase<Client, Transaction> {

@@ -2,6 +2,7 @@
 import type { Express } from 'express';
 import type { EventOf, Receiver } from 'payment-webhooks';
 import type { Simulator } from 'payment-webhooks/simulator';
+import type { Pool } from 'pg';
 
 export { expect, test } from '@jest/globals';
 export { default as express } from 'express';
@@ -13,6 +14,8 @@ export declare const app: Express;
 /** A receiver of yours. */
 export declare const hooks: Receiver;
 export declare const privateKey: string;
+/** Of `pg`. */
+export declare const pool: Pool;
 /** Of a client of Redis. */
 export declare const sendCommand: (...args: string[]) => Promise<unknown>;
 /** The simulated service. */

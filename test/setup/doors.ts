@@ -15,7 +15,7 @@ export const DOORS: Readonly<Record<string, Door>> = {
   '.': {
     values: namesIn(`
       BodyError ConfigurationError EventError HandlerError NonRetriableError RetryAfterError SignatureError
-      StoreError WebhookError cachedKeys constructEvent isKnown keepRawBody memoryDeadLetters memoryStore
+      StoreError WebhookError cachedKeys constructEvent isKnown keepRawBody memoryDeadLetters memoryInbox memoryStore
       receiver transactionPaidPayload verifySignature`),
     types: namesIn(`
       Answer BodyCode CachedKeysOptions Card Claim Completion ForgetResult ForgottenEvent HandlerClaim HandlerEnd Once WithOnce ClaimRequest ClaimResult ConstructEventOptions Customer
@@ -23,37 +23,38 @@ export const DOORS: Readonly<Record<string, Door>> = {
       DeadLetterPage DeadLetterPageRequest DeadLetterQuery DeadLetterReason DeadLetterStore DeadLetters
       DeliveryRecord Discarded DriftPolicy ErrorCode EventName EventOf EventSchemas ExhaustedLetter
       FetchContext Handler HandlerCode HandlerContext HandlerOptions HandlerReport HandlersByPattern
-      HeadersLike IdempotencyStore InvalidHandler Issue Json KeyFunction LoadKeys Lock
-      LogMethod Logger Matching MemoryDeadLettersOptions MemoryStoreOptions NewDeadLetter Observer Outcome
+      HeadersLike IdempotencyStore Inbox InvalidHandler Issue Json KeyFunction LoadKeys Lock
+      LogMethod Logger Matching MemoryDeadLettersOptions MemoryInboxOptions MemoryStoreOptions NewDeadLetter Observer Outcome
       OutdatedKeys Pattern Payloads PaymentMethod PrivateKey ProcessedEvent Receiver ReceiverOptions
       RedriveOptions RedriveReason ReplayCounts ReplayEnd ReplayFilter ReplayOptions ReplayProgress
       ReplayReport ReplayedEvents SandboxPolicy SignatureCode StoreCode Transaction TransactionPaid
       TransactionPaidPayload UnknownEvent WebhookEvent`),
   },
   './stores/postgres': {
-    values: namesIn(`postgresDeadLetters postgresStore`),
+    values: namesIn(`postgresDeadLetters postgresInbox postgresStore`),
     types: namesIn(`
       Claim Completion ForgetResult HandlerClaim HandlerEnd Once WithOnce ClaimRequest ClaimResult DeadLetter DeadLetterChange DeadLetterContent DeadLetterGroup
       DeadLetterPage DeadLetterPageRequest DeadLetterQuery DeadLetterReason DeadLetterStore Discarded
       IdempotencyStore Lock NewDeadLetter PostgresClient PostgresDeadLetters
-      PostgresDeadLettersOptions PostgresPool PostgresQuery PostgresReply PostgresStore PostgresStoreOptions
+      PostgresDeadLettersOptions PostgresInbox PostgresInboxOptions PostgresPool PostgresQuery PostgresReply PostgresStore PostgresStoreOptions
       ProcessedEvent`),
   },
   './stores/redis': {
-    values: namesIn(`redisDeadLetters redisStore`),
+    values: namesIn(`redisDeadLetters redisInbox redisStore`),
     types: namesIn(`
       Claim Completion ForgetResult HandlerClaim HandlerEnd Once WithOnce ClaimRequest ClaimResult DeadLetter DeadLetterChange DeadLetterContent DeadLetterGroup
       DeadLetterPage DeadLetterPageRequest DeadLetterQuery DeadLetterReason DeadLetterStore Discarded
       IdempotencyStore Lock NewDeadLetter ProcessedEvent RedisDeadLetters
-      RedisDeadLettersOptions RedisStoreOptions SendCommand`),
+      RedisDeadLettersOptions RedisInbox RedisInboxOptions RedisStoreOptions SendCommand`),
   },
   './stores/sql': {
-    values: namesIn(`sqlDeadLetters sqlStore sqliteDatabase`),
+    values: namesIn(`sqlDeadLetters sqlInbox sqlStore sqliteDatabase`),
     types: namesIn(`
       Claim Completion ForgetResult HandlerClaim HandlerEnd Once WithOnce ClaimRequest ClaimResult DeadLetter DeadLetterChange DeadLetterContent DeadLetterGroup
       DeadLetterPage DeadLetterPageRequest DeadLetterQuery DeadLetterReason DeadLetterStore Discarded
       IdempotencyStore Lock NewDeadLetter ProcessedEvent RunTransaction SqlDatabase
-      SqlDeadLetters SqlDeadLettersOptions SqlDialect SqlStore SqlStoreOptions SqlValue SqliteDatabase TransactionOf`),
+      SqlDeadLetters SqlDeadLettersOptions SqlDialect SqlInbox SqlInboxOptions SqlStore SqlStoreOptions SqlValue
+      SqliteDatabase TransactionOf`),
   },
   './queues': {
     values: namesIn(`enqueue processor`),

@@ -14,6 +14,12 @@ const UNPREPARED: ReadonlySet<unknown> = new Set(['26000', '42P05']);
 const RETRIED: ReadonlySet<unknown> = new Set([...CONFLICTS, ...UNPREPARED]);
 /** The wait for a lock timed out. In MySQL only the statement is rolled back. */
 const LOCK_TIMEOUTS: ReadonlySet<unknown> = new Set(['55P03', 'ER_LOCK_WAIT_TIMEOUT', 1205, '1205']);
+/** The table does not exist, so the statement has changed nothing. */
+const MISSING_TABLE: ReadonlySet<unknown> = new Set(['42P01', 'ER_NO_SUCH_TABLE', 1146, '1146', '42S02']);
+
+export function isMissingTable(error: unknown): boolean {
+  return hasCode(error, MISSING_TABLE);
+}
 
 export function isUnprepared(error: unknown): boolean {
   return hasCode(error, UNPREPARED);

@@ -31,16 +31,20 @@ const MAX_NAME = 63;
 /**
  * The quoted name, and the names of its indexes.
  *
+ * @param option that was given the name
  * @throws {ConfigurationError} if the table is not `name` or `schema.name` of letters, digits and underscores
  */
-export function parseTable(table: unknown): {
+export function parseTable(
+  table: unknown,
+  option = 'table',
+): {
   readonly table: string;
   readonly index: (columns: string) => string;
 } {
   const match = typeof table === 'string' ? TABLE.exec(table) : null;
   if (!match) {
     throw new ConfigurationError(
-      `table is ${show(table)}. Pass "name" or "schema.name". Each has at most 63 letters, digits and underscores, ` +
+      `${option} is ${show(table)}. Pass "name" or "schema.name". Each has at most 63 letters, digits and underscores, ` +
         'and does not start with a digit.',
     );
   }

@@ -6,6 +6,7 @@ import {
   isKnown,
   keepRawBody,
   memoryDeadLetters,
+  memoryInbox,
   memoryStore,
   receiver,
   transactionPaidPayload,
@@ -18,9 +19,9 @@ import * as queues from 'payment-webhooks/queues';
 import * as bullmq from 'payment-webhooks/queues/bullmq';
 import * as pgBoss from 'payment-webhooks/queues/pg-boss';
 import { faultKinds, seeds, startSimulator } from 'payment-webhooks/simulator';
-import { postgresDeadLetters, postgresStore } from 'payment-webhooks/stores/postgres';
-import { redisDeadLetters, redisStore } from 'payment-webhooks/stores/redis';
-import { sqlDeadLetters, sqlStore } from 'payment-webhooks/stores/sql';
+import { postgresDeadLetters, postgresInbox, postgresStore } from 'payment-webhooks/stores/postgres';
+import { redisDeadLetters, redisInbox, redisStore } from 'payment-webhooks/stores/redis';
+import { sqlDeadLetters, sqlInbox, sqlStore } from 'payment-webhooks/stores/sql';
 import {
   badDeliveries,
   deadLetterContract,
@@ -51,6 +52,13 @@ export const inPostgres = receiver({
   deadLetters: postgresDeadLetters({ pool }),
 });
 export const inSql = receiver({ store: sqlStore(sql), deadLetters: sqlDeadLetters(sql) });
+export const inInbox = receiver({ inbox: postgresInbox({ pool }) });
+export const inboxes = {
+  memory: memoryInbox(),
+  redis: redisInbox(redis),
+  postgres: postgresInbox({ pool }),
+  sql: sqlInbox(sql),
+};
 export const inFake = receiver({ store: fakeOnce(pool) });
 export const withoutStore = receiver({ store: false }).on('transaction.paid', () => {});
 export const stores = [memoryStore(), redisStore(redis), postgresStore({ pool }), sqlStore(sql)] as const;

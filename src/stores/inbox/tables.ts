@@ -1,0 +1,122 @@
+// An inbox in two SQL tables, which it creates when they are missing.
+import type { WithOnce } from '../../contracts/idempotency-store.js';
+import { ConfigurationError, StoreError } from '../../errors.js';
+import { retentionMs } from '../../time.js';
+import { type SqlLetterRows, storedInSql } from '../letters/sql-rows.js';
+import { hasCode, isMissingTable } from '../sql/conflicts.js';
+import type { Connections } from '../sql/connections.js';
+import type { Dialect } from '../sql/dialect.js';
+import { sqlEngine, type TableStore } from '../sql/engine.js';
+import { parseTable } from '../sql/statement.js';
+import { type InboxOf, type InboxOptions, prunedInbox } from './pruned.js';
+
+export interface TableOptions extends InboxOptions {
+  /** The table of event ids: `name` or `schema.name`. @default 'webhook_event' */
+  readonly eventTable?: string | undefined;
+  /** The table of dead letters: `name` or `schema.name`. @default 'dead_letter' */
+  readonly deadLetterTable?: string | undefined;
+}
+
+export const TABLE_OPTIONS = [
+  'eventTable',
+  'deadLetterTable',
+  'retention',
+  'encryptionKeys',
+  'prune',
+] as const;
+
+/** Where the tables are, and their dialect of SQL. */
+interface Database {
+  readonly connections: Connections;
+  readonly Dialect: new (table: unknown) => Dialect;
+  readonly Rows: new (connections: Connections, table: unknown, retentionMs: number) => SqlLetterRows;
+  /** The ending of its files in docs/sql. */
+  readonly files: '.sql' | '.mysql.sql';
+}
+
+/** @throws {ConfigurationError} for an invalid option */
+export function inboxInTables<Transaction>(
+  { connections, Dialect, Rows, files }: Database,
+  { eventTable = 'webhook_event', deadLetterTable = 'dead_letter', ...options }: TableOptions,
+): InboxOf<TableStore<WithOnce<Transaction>>, ReturnType<typeof storedInSql>> {
+  parseTable(eventTable, 'eventTable');
+  parseTable(deadLetterTable, 'deadLetterTable');
+  if (eventTable === deadLetterTable)
+    throw new ConfigurationError(
+      `eventTable and deadLetterTable are both "${eventTable}". Give each its own table.`,
+    );
+  const keepMs = retentionMs(options.retention);
+  const creating = (table: string, file: string, migrate: () => Promise<void>) =>
+    creatingTable(
+      connections,
+      migrate,
+      `The table ${table} does not exist, and cannot be created`,
+      file + files,
+    );
+  const store: TableStore<WithOnce<Transaction>> = sqlEngine<Transaction>({
+    connections: creating(eventTable, 'webhook-event', () => store.migrate()),
+    dialect: new Dialect(eventTable),
+    retentionMs: keepMs,
+  });
+  const rows: SqlLetterRows = new Rows(
+    creating(deadLetterTable, 'dead-letter', () => rows.migrate()),
+    deadLetterTable,
+    keepMs,
+  );
+  const deadLetters = storedInSql(rows, options.encryptionKeys);
+  return prunedInbox(store, deadLetters, [store, deadLetters], options.prune);
+}
+
+/** The role may not create tables there, or there is no such schema. */
+const NOT_CREATED: ReadonlySet<unknown> = new Set([
+  '42501',
+  '3F000',
+  'ER_TABLEACCESS_DENIED_ERROR',
+  1142,
+  '1142',
+  'ER_DBACCESS_DENIED_ERROR',
+  1044,
+  '1044',
+]);
+
+/**
+ * A statement that finds no table creates it, and runs once more: it has changed nothing. Not inside a transaction of the user,
+ * which CREATE TABLE would commit in MySQL; and none of those comes before the claim that creates the table.
+ */
+function creatingTable(
+  connections: Connections,
+  migrate: () => Promise<void>,
+  problem: string,
+  file: string,
+): Connections {
+  // Deliveries that find no table at the same time create it once.
+  let creation: Promise<void> | undefined;
+  const create = async () => {
+    try {
+      await migrate();
+    } catch (cause) {
+      if (!hasCode(cause, NOT_CREATED)) throw cause;
+      const cure = `Run docs/sql/${file} as a role that may create it, and grant this one SELECT, INSERT, UPDATE and DELETE.`;
+      throw new StoreError(`${problem} by this role. ${cure}`, { cause });
+    }
+  };
+  const withTable = async <Value>(work: () => Promise<Value>): Promise<Value> => {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isMissingTable(error)) throw error;
+    }
+    creation ??= create().finally(() => {
+      creation = undefined;
+    });
+    await creation;
+    return work();
+  };
+  return {
+    run: (statement, parameters) => withTable(() => connections.run(statement, parameters)),
+    ping: (check) => withTable(() => connections.ping(check)),
+    within: (transaction) => connections.within(transaction),
+    transaction: connections.transaction?.bind(connections),
+    migrate: (statements) => connections.migrate(statements),
+  };
+}
