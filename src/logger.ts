@@ -35,13 +35,20 @@ export function isLogger(value: unknown): value is Logger {
   const hasLevels = ['info', 'warn', 'error'].every(
     (level) => typeof levels?.[level as LogLevel] === 'function',
   );
-  return hasLevels && !isWinston(value);
+  return hasLevels && !isTextFirst(value);
 }
 
-/** winston has the same methods and takes the text first: called as pino is, it loses the text. */
-export function isWinston(value: unknown): boolean {
-  const marks = value as { readonly configure?: unknown; readonly transports?: unknown } | null | undefined;
-  return typeof marks?.configure === 'function' && marks.transports !== undefined;
+/**
+ * winston, LogTape and npmlog have the same methods and take the text first: called like pino, they lose text or fields.
+ * They are known by what no logger like pino has.
+ */
+export function isTextFirst(value: unknown): boolean {
+  const marks = value as Readonly<Record<string, unknown>> | null | undefined;
+  return (
+    (typeof marks?.configure === 'function' && marks.transports !== undefined) ||
+    (typeof marks?.getChild === 'function' && Array.isArray(marks.category)) ||
+    (typeof marks?.addLevel === 'function' && Array.isArray(marks.record))
+  );
 }
 
 /** pino-http puts a logger on each request. A getter of another middleware may throw. */
@@ -66,7 +73,9 @@ export function writeLog(logger: Logger, level: LogLevel, fields: object, messag
 /** A logger that adds the fields to every line; the same logger if it cannot make one. */
 export function childLogger(logger: Logger, fields: Record<string, unknown>): Logger {
   try {
-    const child = logger.child?.(fields);
+    // The first argument of child() in tslog is its settings; what it calls a sub-logger takes fields too.
+    const { getSubLogger } = logger as { getSubLogger?: (settings: object, fields: object) => unknown };
+    const child = getSubLogger ? getSubLogger.call(logger, {}, fields) : logger.child?.(fields);
     return isLogger(child) ? child : logger;
   } catch {
     return logger;

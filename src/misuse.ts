@@ -7,7 +7,7 @@ const SECRET = /\bpri_|:\/\/[^/?#]*@|:\/\/[^/?#@]*:[^@]*@|password=/i;
 /** Shows a value in an error message: text without secrets, numbers and booleans; otherwise only the type. */
 export function show(value: unknown): string {
   if (typeof value === 'string')
-    return SECRET.test(value) ? 'text that may be a secret' : JSON.stringify(value.slice(0, 80));
+    return SECRET.test(value) ? 'a string that may be a secret' : JSON.stringify(value.slice(0, 80));
   if (typeof value === 'number' || typeof value === 'boolean' || value === null || value === undefined)
     return String(value);
   if (Array.isArray(value)) return 'an array';

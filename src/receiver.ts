@@ -106,10 +106,10 @@ export function receiver<
   // Never given. It makes `app.post('/hooks', receiver)` a type error, and the compiler prints its name.
   ..._mountWhatReceiverReturns: never[]
 ): Receiver<Events, Extra, Letters> {
-  const c = resolveOptions(options, memoryStore);
-  const pipeline = new Pipeline(c);
-  const { handlers } = c;
-  const hooks = ((req, res) => pipeline.serve(req, res)) as Receiver<Events, Extra, Letters>;
+  const config = resolveOptions(options, memoryStore);
+  const journey = new Journey(config);
+  const { handlers } = config;
+  const hooks = ((req, res) => journey.serve(req, res)) as Receiver<Events, Extra, Letters>;
   const chained = <Given extends unknown[]>(register: (...given: Given) => void) => {
     return (...given: Given) => {
       register.apply(handlers, given);
@@ -119,40 +119,40 @@ export function receiver<
   hooks.on = chained(handlers.on);
   hooks.onUnknown = chained(handlers.onUnknown);
   hooks.onInvalid = chained(handlers.onInvalid);
-  hooks.fetch = (request, _env, context) => pipeline.fetch(request, context);
-  hooks.receive = (given) => pipeline.receive(given);
-  hooks.forget = (event) => forgetEvent(c, c.logger ?? defaultLogger(), event);
-  hooks.start = () => pipeline.redrive?.start();
-  hooks.close = () => pipeline.close();
+  hooks.fetch = (request, _env, context) => journey.fetch(request, context);
+  hooks.receive = (given) => journey.receive(given);
+  hooks.forget = (event) => forgetEvent(config, config.logger ?? defaultLogger(), event);
+  hooks.start = () => journey.redrive?.start();
+  hooks.close = () => journey.close();
   return Object.defineProperties(hooks, {
-    deadLetters: { value: openDeadLetters(c, pipeline.limiter), enumerable: true },
-    eventNames: { value: [...c.events.keys()], enumerable: true },
-    inFlight: { get: () => pipeline.limiter.inFlight, enumerable: true },
-    [RECEIVER_STATS]: { value: pipeline.stats },
+    deadLetters: { value: openDeadLetters(config, journey.limiter), enumerable: true },
+    eventNames: { value: [...config.events.keys()], enumerable: true },
+    inFlight: { get: () => journey.limiter.inFlight, enumerable: true },
+    [RECEIVER_STATS]: { value: journey.stats },
   });
 }
 
-class Pipeline {
+class Journey {
   readonly limiter: InFlightLimiter;
   readonly redrive: ReturnType<typeof openRedrive>;
   readonly stats: ReceiverStats;
-  readonly #c: Configuration;
+  readonly #config: Configuration;
   readonly #letters: LetterRules | undefined;
   readonly #log = new DeliveryLog();
   readonly #headers: HeaderWatch;
 
-  constructor(c: Configuration) {
-    this.#c = c;
-    this.#headers = new HeaderWatch(c.signatureHeader, () => c.logger ?? defaultLogger());
-    this.limiter = new InFlightLimiter(c.maxInFlight);
-    this.redrive = openRedrive(c, this.limiter);
-    this.stats = new ReceiverStats(this.limiter, c);
-    this.#letters = letterRules(c);
+  constructor(config: Configuration) {
+    this.#config = config;
+    this.#headers = new HeaderWatch(config.signatureHeader, () => config.logger ?? defaultLogger());
+    this.limiter = new InFlightLimiter(config.maxInFlight);
+    this.redrive = openRedrive(config, this.limiter);
+    this.stats = new ReceiverStats(this.limiter, config);
+    this.#letters = letterRules(config);
   }
 
   serve(req: IncomingMessage, res: ServerResponse): Promise<void> {
     checkResponse(req, res);
-    const delivery = new Delivery(req.headers, this.#c.logger ?? loggerOf(req) ?? defaultLogger());
+    const delivery = new Delivery(req.headers, this.#config.logger ?? loggerOf(req) ?? defaultLogger());
     return this.#handle(delivery, req, (answer) => send(req, res, answer)).then(nothing);
   }
 
@@ -160,7 +160,7 @@ class Pipeline {
     checkRequest(request);
     const delivery = this.#deliveryOf(request.headers);
     const handling = this.#handle(delivery, { request }, () => (hasLeft(request) ? 'gone' : 'sent'));
-    keepRunning(() => handling.then(() => delivery.finished), context, delivery.logger);
+    keepRunning(() => handling.then(() => delivery.ended), context, delivery.logger);
     return handling.then(responseOf);
   }
 
@@ -169,7 +169,7 @@ class Pipeline {
   }
 
   #deliveryOf(headers: HeadersLike | undefined): Delivery {
-    return new Delivery(headersOf(headers), this.#c.logger ?? defaultLogger());
+    return new Delivery(headersOf(headers), this.#config.logger ?? defaultLogger());
   }
 
   /** Resolves when the delivery is answered. Never rejects: loggers, observers and responses that throw are caught where they are called. */
@@ -177,9 +177,9 @@ class Pipeline {
     const work = () =>
       new Promise<Answer>((resolve) => {
         const answer = (result: Result) => resolve(this.#answer(delivery, result, write));
-        delivery.finished = this.#follow(delivery, source, answer);
+        delivery.ended = this.#follow(delivery, source, answer);
       });
-    return observedDelivery(this.#c.observer, work, delivery);
+    return observedDelivery(this.#config.observer, work, delivery);
   }
 
   /** Answers once, and resolves when the handlers have settled too. Until then the delivery is in flight. */
@@ -190,7 +190,7 @@ class Pipeline {
     const answerEarly = (result: Result) => {
       answeredEarly = true;
       answer(result);
-      place.leaveWithin(this.#c.maxHandlerTime);
+      place.leaveWithin(this.#config.maxHandlerTime);
     };
     const result = await this.#process(delivery, source, answerEarly).catch((cause) =>
       internalError('The receiver itself failed.', cause),
@@ -202,35 +202,33 @@ class Pipeline {
 
   /** Stations 1 to 4: capture, check, decode, process. Headers are checked before the body is read. `respond` answers. */
   async #process(delivery: Delivery, source: BodySource, answerEarly: AnswerEarly): Promise<Result> {
-    const c = this.#c;
+    const config = this.#config;
     const { headers } = delivery;
-    c.handlers.seal();
+    config.handlers.seal();
     this.redrive?.start();
 
     this.#headers.record(headers);
-    const unreadable = inspectHeaders(headers, c.limit);
+    const unreadable = inspectHeaders(headers, config.limit);
     if (unreadable) return unreadable;
-    const signature = findSignature(headers, c.signatureHeader, source);
+    const signature = findSignature(headers, config.signatureHeader, source);
     if (signature instanceof Rejection) return signature;
-    const bytes = await captureBody(source, headers, c);
+    const bytes = await captureBody(source, headers, config);
     if (bytes instanceof Rejection) return bytes;
-    delivery.rawBody = bytes;
+    delivery.length = bytes.length;
 
-    const proof = await checkSignature({ bytes, headers }, signature, c);
+    const proof = await checkSignature({ bytes, headers }, signature, config);
     if (proof instanceof Rejection) return proof;
-    delivery.keyIndex = proof.keyIndex;
-    delivery.keyId = proof.key.id;
-    delivery.simulated = proof.key.simulated;
-    delivery.fingerprint = new SignatureFingerprint(signature, bytes, proof.keys);
+    const { keyIndex, key, keys } = proof;
+    const fingerprint = new SignatureFingerprint(signature, bytes, keys);
+    delivery.proven({ rawBody: bytes, keyIndex, keyId: key.id, simulated: key.simulated, fingerprint });
     this.stats.recordAuthentic(delivery.startedAt);
-    const letter = this.#letters && new Letter(delivery, this.#letters);
-    delivery.letter = letter;
+    delivery.letter = this.#letters && new Letter(delivery, this.#letters);
 
-    const decoded = await decodeEvent(bytes, proof.key, c);
+    const decoded = await decodeEvent(bytes, key, config);
     if (decoded instanceof Rejection) return decoded;
     delivery.decoded = decoded;
 
-    return processEvent({ delivery, decoded, letter }, c, answerEarly);
+    return processEvent(delivery, config, answerEarly);
   }
 
   /** Sends the answer, logs it, and tells the observer. */
@@ -242,7 +240,7 @@ class Pipeline {
     this.#log.settled(delivery, result, status);
     if (sent === 'answered') this.#log.answeredElsewhere(delivery);
     if (typeof sent === 'object') this.#log.notWritten(delivery, sent.threw);
-    const { events, observer } = this.#c;
+    const { events, observer } = this.#config;
     notifyObserver(() => observer?.settled?.(delivery.record(result, status, events)), delivery);
     return answer;
   }

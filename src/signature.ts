@@ -4,7 +4,7 @@ import { createHmac, createSecretKey, hash, type KeyObject, timingSafeEqual } fr
 import { ConfigurationError } from './errors.js';
 import { isUtf16Ascii, secretFault } from './secret-text.js';
 
-/** A private key as text or bytes. Bytes that are text are checked as that text. */
+/** A private key as a string or bytes. Bytes that are text are checked as that string. */
 export type PrivateKey = string | Uint8Array;
 
 /** A private key, checked and turned into a key object once instead of for each delivery. */
@@ -30,6 +30,13 @@ const CONTROL = /[\u0000-\u001f\u007f]/;
 const QUOTED = /^(["'`])pri_.*\1$|^[“”„‘’‚«»]|[“”‘’«»]$/;
 const PREFIX = /^pri_(?:(?:sandbox|live|test)_)?/;
 const PREFIX_ALONE = /^pri_(?:(?:sandbox|live|test)_)?$/;
+const SEVERAL = /^pri_.*[\s,;|]["']?pri_/;
+/** In one line of a .env file, a Docker flag or a URL. */
+const ESCAPED_BREAK = /\\[nr]["']?(?:pri_|$)|%0[ad]/i;
+const AUTHORIZATION = /^(?:Authorization *: *)?(?:Basic|Bearer) +\S|^Authorization *:/i;
+/** Such as the name of the variable. */
+const LABELLED = /^[\w. -]+[=: ] *["']?pri_/;
+const BASE64 = /^cHJpX[\w+/-]*={0,2}$/;
 const UTF_16 = `is UTF-16 text, which > writes in PowerShell. Save the file as UTF-8 without a byte-order mark.`;
 
 /**
@@ -77,7 +84,21 @@ export function keyFault(given: unknown, advice = COPY): string | undefined {
   if (QUOTED.test(key)) return 'is in quotes. Remove them: they are not part of the key.';
   if (key.endsWith(':'))
     return 'ends with a colon. Remove it: it separates user and password in Basic authentication.';
-  return secretFault(key, PREFIX, advice);
+  return pastedFault(key) ?? secretFault(key, PREFIX, advice);
+}
+
+/** What else was copied with the key, or what it was copied from. */
+function pastedFault(key: string): string | undefined {
+  if (ESCAPED_BREAK.test(key))
+    return 'has an escaped line break in it. Remove it, or pass an array if these are several keys.';
+  if (SEVERAL.test(key))
+    return 'holds several keys. Pass an array; in the environment variable, separate them with commas.';
+  if (AUTHORIZATION.test(key))
+    return 'is the value of an Authorization header. Pass the private key alone, not encoded.';
+  if (LABELLED.test(key)) return 'has other text in front of the key. Remove it.';
+  if (BASE64.test(key))
+    return 'is in base64, as in the data of a Kubernetes Secret or in Basic authentication. Pass it decoded.';
+  return undefined;
 }
 
 /**
@@ -191,7 +212,7 @@ export function signingKeys(
 ): SigningKey[] {
   if (!Array.isArray(privateKey)) return [signingKey(privateKey as PrivateKey, option)];
   if (privateKey.length === 0)
-    throw new ConfigurationError(`${option} is an empty list. Give at least one key.`);
+    throw new ConfigurationError(`${option} is an empty array. Pass at least one key.`);
   return privateKey.map((key, index) =>
     signingKey(key, privateKey.length > 1 ? `${option}[${index}]` : option),
   );
@@ -204,7 +225,7 @@ export function asBytes(rawBody: string | ArrayBufferView): Buffer {
   if (ArrayBuffer.isView(rawBody)) return Buffer.from(rawBody.buffer, rawBody.byteOffset, rawBody.byteLength);
   if (typeof rawBody === 'string') return Buffer.from(rawBody);
   throw new ConfigurationError(
-    `rawBody is ${rawBody === null ? 'null' : `of type ${typeof rawBody}`}. Give the bytes exactly as they were received, not the parsed body. ` +
+    `rawBody is ${rawBody === null ? 'null' : `of type ${typeof rawBody}`}. Pass the bytes exactly as they were received, not the parsed body. ` +
       'Its signature cannot be checked after JSON.parse.',
   );
 }

@@ -38,7 +38,7 @@ export function retentionMs(retention: number | string = DEFAULT_RETENTION): num
   const ms = parseDuration(retention);
   if (ms === undefined || ms < 1 || ms > MAX_RETENTION_MS) {
     throw new ConfigurationError(
-      `retention is ${show(retention)}; give milliseconds, or text like "12h" or "30d", up to "36500d".`,
+      `retention is ${show(retention)}; pass milliseconds, or a string like "12h" or "30d", up to "36500d".`,
     );
   }
   return ms;

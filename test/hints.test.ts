@@ -1,3 +1,4 @@
+import { deflateSync, gzipSync } from 'node:zlib';
 import { describe, expect, test } from '@jest/globals';
 import express, { type RequestHandler } from 'express';
 import {
@@ -50,6 +51,33 @@ interface Row {
   readonly code: string;
   readonly hint: string;
 }
+
+const COMPRESSED = 'Turn this off where requests are forwarded, or decompress the body before the receiver.';
+const BASE64 =
+  'The body is base64, and the signature is over the decoded bytes. Decode it before the receiver: ' +
+  'Buffer.from(event.body, event.isBase64Encoded ? "base64" : "utf8").';
+const NOT_SIGNED =
+  'None of the keys made this signature. Usual causes: another account’s private key, or an old one; a proxy that changed ' +
+  'the body; a forged delivery.';
+const base64 = good.body.toString('base64');
+const encoded: [Buffer, string][] = [
+  [Buffer.from(base64), BASE64],
+  [Buffer.from(JSON.stringify(base64)), BASE64],
+  [Buffer.from(Buffer.from(`\ufeff ${good.body}`).toString('base64url')), BASE64],
+  [Buffer.from(gzipSync(good.body).toString('base64')), BASE64],
+  ...([gzipSync, deflateSync] as const).map((compress, index): [Buffer, string] => [
+    compress(good.body),
+    `The body is compressed (${['gzip', 'zlib'][index]}), and the signature is over the plain bytes. ${COMPRESSED}`,
+  ]),
+  [
+    Buffer.from(JSON.stringify(good.body.toString())),
+    'The body is a JSON string with the event in it. Pass the string itself, without JSON.stringify().',
+  ],
+  [Buffer.from('{}'), NOT_SIGNED],
+  [Buffer.from('id=1&name=2'), NOT_SIGNED],
+  [Buffer.from('hello'), NOT_SIGNED],
+  [Buffer.alloc(0), NOT_SIGNED],
+];
 
 const rows: Row[] = [
   {
@@ -147,6 +175,7 @@ const rows: Row[] = [
     hint: 'The key function took too long.',
   },
   { options: { privateKey: throwing }, code: 'KEY_UNAVAILABLE', hint: 'The key function failed.' },
+  ...encoded.map(([body, hint]) => ({ sent: { ...good, body }, code: 'SIGNATURE_MISMATCH', hint })),
   { sent: delivery(''), code: 'BODY_MALFORMED', hint: 'The body is empty.' },
   { sent: delivery(Buffer.from([0xff])), code: 'BODY_MALFORMED', hint: 'The body is not UTF-8.' },
   { sent: delivery('{'), code: 'BODY_MALFORMED', hint: 'The body is not JSON.' },

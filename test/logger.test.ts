@@ -227,6 +227,7 @@ describe('req.log of another middleware', () => {
     ['a getter that throws', { get: down }],
     ['an object whose getters throw', { value: unreadable }],
     ['a winston logger', { value: winston }],
+    ['a logger of LogTape', { value: { category: [], getChild() {}, info: down, warn: down, error: down } }],
   ])('is left alone if it is %s', async (_, log) => {
     const written: unknown[] = [];
     jest.spyOn(process.stdout, 'write').mockImplementation((line) => written.push(line) > 0);
@@ -280,8 +281,8 @@ test.each<[string, (options: { logger: Logger }) => unknown]>([
   const [, wrapper = '', given = ''] = /Wrap it: (.*); and pass (\{.*\})\.$/.exec(error?.message) ?? [];
   const calls: unknown[][] = [];
   const level = (name: string) => ({ [name]: (...args: unknown[]) => void calls.push([name, ...args]) });
-  const winston = { ...level('info'), ...level('warn'), ...level('error') };
-  const wrapped = new Function('winston', `${wrapper}; return (${given});`)(winston) as Logger;
+  const log = { ...level('info'), ...level('warn'), ...level('error') };
+  const wrapped = new Function('log', `${wrapper}; return (${given});`)(log) as Logger;
   wrapped.warn({ code: 'X' }, 'delivery');
   wrapped.info('of a handler');
   expect(calls).toEqual([

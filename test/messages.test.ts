@@ -14,14 +14,14 @@ describe('a message', () => {
   const texts = (code: string) => messagesOf('a.ts', code).map(({ kind, text }) => `${kind}: ${text}`);
 
   test.each([
-    [`new ConfigurationError('port is 0. Give a port.')`, 'ConfigurationError: port is 0. Give a port.'],
+    [`new ConfigurationError('port is 0. Pass a port.')`, 'ConfigurationError: port is 0. Pass a port.'],
     [`new HttpError(404, \`No webhook \${id} here.\`)`, 'HttpError: No webhook {…} here.'],
     [`new StoreError(\`it is \${ok ? 'an array' : show(x)}.\`)`, 'StoreError: it is {an array | …}.'],
     [`new StoreError(\`a key\${a ? ' is empty' : ''}\`)`, 'StoreError: a key{ is empty | –}'],
     [`new StoreError('one part, ' + 'other part')`, 'StoreError: one part, other part'],
     [`new Rejection('BODY_TIMEOUT', { hint: 'raise the limit' })`, 'Rejection: raise the limit'],
     [`const more = { hint: 'raise the limit' }`, 'hint: raise the limit'],
-    [`HttpError.invalid({ url: ['Give a URL.'] })`, 'HttpError: Give a URL.'],
+    [`HttpError.invalid({ url: ['Pass a URL.'] })`, 'HttpError: Pass a URL.'],
     [`writeLog(log, 'warn', {}, 'the store is slow')`, 'log: the store is slow'],
     [`const TEXT = 'not a number'; new RangeError(TEXT)`, 'RangeError: not a number'],
     [`new StoreError(why()); function why() { return 'it is down'; }`, 'StoreError: it is down'],

@@ -202,6 +202,49 @@ describe('keyFault', () => {
     ['a colon behind it', 'pri_secret:', /^ends with a colon\. Remove it: /],
     ['double quotes around it', '"pri_secret"', /^is in quotes\. Remove them/],
     ['single quotes around it', "'pri_secret'", /^is in quotes\. Remove them/],
+    ...[
+      'pri_secret;pri_b',
+      'pri_secret,pri_b',
+      'pri_secret, pri_b',
+      'pri_a pri_secret',
+      'pri_a|pri_secret',
+    ].map((keys): [string, unknown, RegExp] => [
+      `several: ${keys}`,
+      keys,
+      /^holds several keys\. Pass an array; /,
+    ]),
+    ['the bytes of several', Buffer.from('pri_secret;pri_b'), /^holds several keys\. Pass an array; /],
+    ...['\\n', '\\r\\n', '%0A'].map((end): [string, unknown, RegExp] => [
+      `a line break spelled ${end}`,
+      `pri_secret${end}`,
+      /^has an escaped line break in it/,
+    ]),
+    ['several with an escaped line break', 'pri_secret\\npri_b', /^has an escaped line break in it/],
+    ...[
+      'Bearer pri_secret',
+      'Basic cHJpX3NlY3JldDo=',
+      'basic secret',
+      'Authorization: Basic cHJpX3NlY3JldDo=',
+    ].map((value): [string, unknown, RegExp] => [
+      value,
+      value,
+      /^is the value of an Authorization header\. /,
+    ]),
+    ...[
+      'SERVICE_PRIVATE_KEY=pri_secret',
+      'export KEY="pri_secret"',
+      'key: pri_secret',
+      'user:pri_secret',
+    ].map((line): [string, unknown, RegExp] => [
+      line,
+      line,
+      /^has other text in front of the key\. Remove it\.$/,
+    ]),
+    ...['cHJpX3NlY3JldA==', 'cHJpX3NlY3JldDo=', 'cHJpX3NlY3JldAo'].map((text): [string, unknown, RegExp] => [
+      `base64: ${text}`,
+      text,
+      /^is in base64, as in the data of a Kubernetes Secret or in Basic authentication\. Pass it decoded\.$/,
+    ]),
     ['a number', 7, /^is of type number, not text\./],
     ['an object', { secret: 'pri_secret' }, /^is of type object, not text\./],
   ])('finds fault with %s, without quoting it', (_, key, message) => {
@@ -210,7 +253,7 @@ describe('keyFault', () => {
     const bad = key as PrivateKey;
     for (const use of [() => signingKey(bad), () => sign('{}', bad), () => verifySignature('{}', '', bad)]) {
       expect(use).toThrow(ConfigurationError);
-      expect(use).toThrow(/^privateKey (?!.*secret).+\. (?:Copy|Trim|Remove|Check|Save) ./);
+      expect(use).toThrow(/^privateKey (?!.*secret).+\. (?:Copy|Trim|Remove|Check|Save|Pass|Write) ./);
     }
   });
 
@@ -218,6 +261,10 @@ describe('keyFault', () => {
     ['a live key', 'pri_0123456789abcdef'],
     ['a key with a space inside', 'pri_a b'],
     ['a key that ends in quotes', 'a"pri_b"'],
+    ['a key with a comma', 'pri_one,two'],
+    ['a key with a semicolon and an equals sign', 'pri_one;two=pri3'],
+    ['a key of base64 text', 'c2VjcmV0K3ByaV8/PQ=='],
+    ['a key with the prefix again', 'pri_one-pri_two_pri_'],
     ['a key that begins in quotes', '"pri_a"b'],
     ['quotes of two kinds around it', '"pri_a\''],
     ['a key outside ASCII', 'pri_schlüssel'],
@@ -285,7 +332,7 @@ describe('several keys', () => {
 
   test('an empty list is refused: it would refuse every delivery', () => {
     const check = () => verifySignature('{}', '', []);
-    expect(check).toThrow('privateKey is an empty list. Give at least one key.');
+    expect(check).toThrow('privateKey is an empty array. Pass at least one key.');
   });
 
   test('a list of one speaks of the option itself', () => {
@@ -320,7 +367,7 @@ describe('the body', () => {
   ])('that is %s is refused, for its bytes are lost', (_, body, got) => {
     const bad = body as string;
     const message =
-      `rawBody is ${got}. Give the bytes exactly as they were received, not the parsed body. ` +
+      `rawBody is ${got}. Pass the bytes exactly as they were received, not the parsed body. ` +
       'Its signature cannot be checked after JSON.parse.';
     for (const use of [
       () => asBytes(bad),

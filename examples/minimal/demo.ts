@@ -1,4 +1,4 @@
-// Sends five deliveries to the app beside it, as the service would, and shows what became of each; then has the
+// Sends five deliveries to the app next to it, as the service would, and shows what became of each; then has the
 // simulator send some, with its own retries. `-- --stay` leaves everything running.
 import { spawnSync } from 'node:child_process';
 import { createHmac } from 'node:crypto';
@@ -92,7 +92,7 @@ const steps: readonly Step[] = [
 let lines: Line[] = [];
 const server = createServer((request, response) => {
   // The receiver logs to `request.log` where there is one, as pino-http makes it. So these lines can be shown
-  // beside the delivery that they are about.
+  // next to the delivery that they are about.
   Object.assign(request, { log: recorder({}) });
   app(request, response);
 });

@@ -34,7 +34,7 @@ function serve(port: number): void {
   });
 }
 
-/** Starts the processes, and another one for each that dies. Ends when one cannot listen: others could not either. */
+/** Starts the processes, and another one for each that crashes. Ends when one cannot listen: others could not either. */
 function supervise(port: number): void {
   const count = Math.max(2, availableParallelism());
   for (let index = 0; index < count; index += 1) cluster.fork();

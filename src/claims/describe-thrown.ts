@@ -2,9 +2,9 @@
 import { StoreError } from '../errors.js';
 import { redisCodeOf } from '../logger.js';
 
-/** The codes of Postgres, Prisma, MySQL and MariaDB, SQLite, and the system. */
+/** The codes of Postgres, Prisma, MySQL and MariaDB, SQLite, the system, Node and OpenSSL. */
 const CODE =
-  /^(?:[0-9][0-9A-Z]{4}|P[0-9]{4}|ER_[A-Z_]{3,50}|PROTOCOL_[A-Z_]{3,40}|SQLITE_[A-Z_]{3,40}|E[A-Z]{2,14}|EAI_AGAIN)$/;
+  /^(?:[0-9][0-9A-Z]{4}|P[0-9]{4}|(?:ER|PROTOCOL|HANDSHAKE|SQLITE)_[A-Z_]{3,50}|E[A-Z]{2,14}|EAI_AGAIN|(?:ERR|CERT|DEPTH|SELF|UNABLE)_[A-Z0-9_]{3,60})$/;
 /** The numbers of SQLite, in the lowest byte of `errcode` of node:sqlite. */
 const SQLITE_CODES: Readonly<Record<number, string>> = {
   1: 'SQLITE_ERROR',
@@ -22,6 +22,8 @@ const REPLY_CLASS = /^(?:ReplyError|ErrorReply|SimpleError|BlobError|UpstashErro
 /** Where clients and ORMs put the error of the driver. */
 const INSIDE = ['meta', 'cause', 'driverError', 'original', 'parent', 'driverAdapterError'] as const;
 const MAX_DEPTH = 4;
+
+const NO_TLS = 'The server does not support TLS: turn it on there, or connect without it.';
 
 const CURES: readonly (readonly [codes: string, cure: string])[] = [
   ['42P01 ER_NO_SUCH_TABLE', 'The table does not exist: call {store}.migrate().'],
@@ -61,6 +63,34 @@ const CURES: readonly (readonly [codes: string, cure: string])[] = [
     'SQLITE_CANTOPEN',
     'The file of SQLite cannot be opened: create its folder, or correct its path and rights.',
   ],
+  [
+    'DEPTH_ZERO_SELF_SIGNED_CERT SELF_SIGNED_CERT_IN_CHAIN UNABLE_TO_VERIFY_LEAF_SIGNATURE UNABLE_TO_GET_ISSUER_CERT UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+    'The certificate of the server is not trusted: pass its CA to the client, or set NODE_EXTRA_CA_CERTS.',
+  ],
+  [
+    'CERT_HAS_EXPIRED CERT_NOT_YET_VALID',
+    'The certificate of the server has expired or is not valid yet: renew it, or correct the clock of this host.',
+  ],
+  [
+    'ERR_TLS_CERT_ALTNAME_INVALID',
+    'The certificate of the server is for another host name: connect by a name that is in it.',
+  ],
+  ['HANDSHAKE_SSL_ERROR', 'The TLS handshake failed: pass the CA of the server, and check its certificate.'],
+  ['HANDSHAKE_NO_SSL_SUPPORT', NO_TLS],
+  [
+    'ERR_SSL_WRONG_VERSION_NUMBER ERR_SSL_PACKET_LENGTH_TOO_LONG EPROTO',
+    'The server does not answer in TLS: correct the port, or connect without TLS.',
+  ],
+  ['ER_SECURE_TRANSPORT_REQUIRED', 'The server accepts TLS alone: set ssl on the connection.'],
+  ['ECONNRESET', 'The server closed the connection. If it always does, check whether it expects TLS.'],
+  [
+    '08P01',
+    'A server or a proxy such as PgBouncer refuses the connection: its log says whether it expects TLS, or another user.',
+  ],
+  [
+    'MaxRetriesPerRequestError',
+    'ioredis cannot connect: log its error event, which says why, e.g. TLS or a wrong port.',
+  ],
   ['ECONNREFUSED', 'Nothing listens there: start the server, or correct host and port.'],
   ['ENOTFOUND EAI_AGAIN', 'Its host name does not resolve: correct it, or wait for the DNS server.'],
   ['WRONGTYPE', 'Something else uses its keys: give redisStore() another prefix.'],
@@ -98,9 +128,9 @@ export function describeThrown(
     // SQLite refines a code by a suffix, and has none for a missing table.
     const known = code?.startsWith('SQLITE_') ? /^SQLITE_[A-Z]+/.exec(code)?.[0] : code;
     const name = known === 'SQLITE_ERROR' && hasNoTable(error) ? 'ER_NO_SUCH_TABLE' : known;
-    const cure = isPolicy(error)
-      ? ROW_SECURITY
-      : CURES.find(([codes]) => name !== undefined && codes.split(' ').includes(name))?.[1];
+    const cure =
+      cureOfMessage(error ?? cause) ??
+      CURES.find(([codes]) => name !== undefined && codes.split(' ').includes(name))?.[1];
     const thrown = code === undefined ? 'It threw.' : `It threw ${code}.`;
     return { code, message: cure ? `${thrown} ${cure.replace('{store}', store)}` : thrown };
   } catch {
@@ -112,10 +142,16 @@ export function describeThrown(
 const ROW_SECURITY =
   'Row-level security refuses the row: create a policy that gives this role every row, or use a role with BYPASSRLS.';
 
-/** Postgres has one code for a missing grant and for a policy. */
-function isPolicy(error: unknown): boolean {
+const NOT_ADMITTED =
+  'pg_hba.conf has no entry for this user, database and address, or only one with TLS: set ssl on the connection, or add an entry.';
+
+/** Postgres has one code for a missing grant and for a policy, and one for an unknown role and for pg_hba.conf. */
+function cureOfMessage(error: unknown): string | undefined {
   const { message, routine } = (error ?? {}) as Record<string, unknown>;
-  return routine === 'ExecWithCheckOptions' || / row-level security /.test(String(message));
+  const text = String(message);
+  if (routine === 'ExecWithCheckOptions' || / row-level security /.test(text)) return ROW_SECURITY;
+  if (/^(?:no pg_hba\.conf entry|pg_hba\.conf rejects connection) /.test(text)) return NOT_ADMITTED;
+  return text === 'The server does not support SSL connections' ? NO_TLS : undefined;
 }
 
 function hasNoTable(error: unknown): boolean {
@@ -137,8 +173,9 @@ function codeOf(error: unknown, depth: number): readonly [code: string, error: o
     const inner = codeOf(fields[wrapped], depth - 1);
     if (inner !== undefined) return inner;
   }
-  const own = (typeof code === 'string' ? CODE.exec(code)?.[0] : undefined) ?? sqliteCodeOf(fields);
+  const own = sqliteCodeOf(fields) ?? (typeof code === 'string' ? CODE.exec(code)?.[0] : undefined);
   if (own !== undefined) return [own, error];
+  if (name === 'MaxRetriesPerRequestError') return [name, error];
   const isReply = [name, error.constructor?.name].some((type) => REPLY_CLASS.test(String(type)));
   const reply = redisCodeOf(error, isReply);
   return reply === undefined ? undefined : [reply, error];

@@ -34,7 +34,7 @@ export class SignatureFingerprint implements Fingerprint {
     // A user's own store may return any type.
     if (typeof stored !== 'string') return false;
     if (stored === this.text || stored === this.signaturePrefix) return true;
-    // Replays store a digest, and so did version 0.1.
+    // Replays and jobs store a digest.
     if (stored.length !== DIGITS) return stored === digestOf(this.#bytes);
     return this.#keys.some((key) => signWith(this.#bytes, key).startsWith(stored));
   }

@@ -36,7 +36,7 @@ export async function forgetEvent(
     throw new ConfigurationError(
       'forget() needs a store that has forget(), and this receiver has none. All stores of this package have it.',
     );
-  const calls = new StoreCalls(store, { log: logger, abort: () => {} }, rules);
+  const calls = new StoreCalls(store, { log: logger }, rules);
   const result = await calls.forget(keyOf(namespace, { id, sandbox, event_name: '' }));
   if (result instanceof StoreFailure)
     throw new StoreError(`The event was not forgotten. ${result.message}`, { cause: result.cause });

@@ -1,14 +1,14 @@
 // Renews a claim or a lock while handlers run, and notices its loss. Uses only the monotonic clock.
 
-import type { Lock } from '../contracts/idempotency-store.js';
 import { writeLog } from '../logger.js';
+import type { GrantedClaim, GrantedLock } from './claim-reply.js';
 import type { StoreCalls } from './store-calls.js';
 
 export class Lease {
   /** Another delivery has the claim now. */
   lost = false;
   readonly #store: StoreCalls;
-  readonly #held: Pick<Lock, 'renew'>;
+  readonly #claim: GrantedClaim | GrantedLock;
   readonly #startedAt: number;
   #endsAt: number;
   #renewal: NodeJS.Timeout | undefined;
@@ -17,12 +17,10 @@ export class Lease {
   #idle = true;
   #stopped = false;
 
-  /** @param store its latest call must be the one that got the claim or lock */
-  constructor(store: StoreCalls, held: Pick<Lock, 'renew'>) {
+  constructor(store: StoreCalls, claim: GrantedClaim | GrantedLock) {
     this.#store = store;
-    this.#held = held;
-    // The store may have started the lease when it was called, however long its answer took.
-    this.#startedAt = store.calledAt;
+    this.#claim = claim;
+    this.#startedAt = claim.calledAt;
     this.#endsAt = this.#startedAt + store.rules.lease;
   }
 
@@ -58,7 +56,7 @@ export class Lease {
     // Without an answer, abort when the lease ends. If it has ended already, the event loop was blocked, and only the
     // answer tells whether another delivery took over.
     if (!this.expired) this.#abortOnLapse();
-    const answer = await this.#store.renew(this.#held);
+    const answer = await this.#store.renew(this.#claim);
     if (this.#stopped) return;
     if (answer === false) return this.#lose();
     if (answer === true) {
@@ -74,14 +72,14 @@ export class Lease {
   #lose(): void {
     this.lost = true;
     const { caller } = this.#store;
-    caller.abort('CLAIM_LOST');
+    caller.abort?.('CLAIM_LOST');
     writeLog(caller.log, 'error', {}, 'the claim was lost to another delivery while handlers ran');
   }
 
   /** Once the lease ends, another delivery can run the event, although the handler still hangs. */
   #giveUp(): void {
     const { caller } = this.#store;
-    caller.abort('HANDLER_TIMEOUT');
+    caller.abort?.('HANDLER_TIMEOUT');
     this.#abortOnLapse();
     const message = 'a handler has not settled within maxHandlerTime; its claim is no longer renewed';
     writeLog(caller.log, 'error', {}, message);
@@ -90,7 +88,7 @@ export class Lease {
   /** Another delivery can start when the lease ends. */
   #abortOnLapse(): void {
     const left = Math.max(this.#endsAt - performance.now(), 0);
-    this.#lapse ??= setTimeout(() => this.#store.caller.abort('CLAIM_LOST'), left);
+    this.#lapse ??= setTimeout(() => this.#store.caller.abort?.('CLAIM_LOST'), left);
   }
 
   #noteBlocking(): void {

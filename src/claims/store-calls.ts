@@ -1,17 +1,16 @@
 // Calls a store for one delivery: claim, lock, renew, complete, release.
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Completion, ForgetResult, IdempotencyStore, Lock } from '../contracts/idempotency-store.js';
-import type { ErrorCode } from '../errors.js';
-import type { Logger } from '../logger.js';
+import type { Completion, ForgetResult, IdempotencyStore } from '../contracts/idempotency-store.js';
 import {
-  type ClaimAnswer,
+  type ClaimReply,
   type GrantedClaim,
-  readClaimAnswer,
+  type GrantedLock,
+  readClaimReply,
   readForgetResult,
-  readLockAnswer,
-} from './claim-answer.js';
+  readLockReply,
+} from './claim-reply.js';
 import { lockOf } from './lock-of-claim.js';
-import { type Answer, StoreFailure, TimedCalls } from './timed-calls.js';
+import { type StoreCaller, StoreFailure, type StoreReply, TimedCalls } from './timed-calls.js';
 
 /** Three tries to complete within two seconds, however fast each fails: a server that restarts is back by then. */
 const TRIES = 3;
@@ -19,12 +18,6 @@ const EVERY_MS = 700;
 const COMPLETE_MS = 600;
 
 const UNANSWERED = 'the store did not answer';
-
-/** The caller. Failures go to its log, and `abort` tells its handlers that the claim is lost. */
-export interface Claimant {
-  readonly log: Logger;
-  abort(code: ErrorCode): void;
-}
 
 /** All times in milliseconds. */
 export interface StoreRules {
@@ -34,22 +27,22 @@ export interface StoreRules {
 }
 
 /** No method rejects. */
-export class StoreCalls extends TimedCalls<Claimant> {
+export class StoreCalls extends TimedCalls {
   readonly rules: StoreRules;
   readonly #store: IdempotencyStore<object>;
-  #key: string | undefined;
 
-  constructor(store: IdempotencyStore<object>, claimant: Claimant, rules: StoreRules) {
-    super(claimant, rules.storeTimeout);
+  constructor(store: IdempotencyStore<object>, caller: StoreCaller, rules: StoreRules) {
+    super(caller, rules.storeTimeout);
     this.#store = store;
     this.rules = rules;
   }
 
-  claim(key: string, fingerprint: string): Answer<ClaimAnswer> {
+  claim(key: string, fingerprint: string): StoreReply<ClaimReply> {
     const { lease: leaseMs } = this.rules;
-    this.#key = key;
     const call = () => this.#store.claim(key, { leaseMs, fingerprint });
-    return this.#request('claim', call, readClaimAnswer, (answer) => {
+    const read = (answer: unknown, calledAt: number) =>
+      readClaimReply(answer, { key, fingerprint, calledAt });
+    return this.#request('claim', call, read, (answer) => {
       if (answer.status !== 'claimed') return false;
       void this.call(() => answer.claim.release(answer.finished));
       return true;
@@ -57,14 +50,14 @@ export class StoreCalls extends TimedCalls<Claimant> {
   }
 
   /** A store without locks is asked for a claim instead. @returns undefined while another caller has the lock */
-  lock(key: string): Answer<Lock | undefined> {
+  lock(key: string): StoreReply<GrantedLock | undefined> {
     const { lease } = this.rules;
     const store = this.#store;
     const call = () =>
       store.lock ? store.lock(key, lease) : lockOf((request) => store.claim(key, request), lease);
-    return this.#request('lock', call, readLockAnswer, (lock) => {
+    return this.#request('lock', call, readLockReply, (lock) => {
       if (!lock) return false;
-      void this.call(() => lock.release());
+      void this.call(() => lock.claim.release());
       return true;
     });
   }
@@ -78,14 +71,14 @@ export class StoreCalls extends TimedCalls<Claimant> {
   #request<Granted>(
     what: 'claim' | 'lock',
     call: () => unknown,
-    read: (answer: unknown) => Granted | StoreFailure,
+    read: (answer: unknown, calledAt: number) => Granted | StoreFailure,
     giveBack: (answer: Granted) => boolean,
-  ): Answer<Granted> {
+  ): StoreReply<Granted> {
     const { lease } = this.rules;
     const calledAt = performance.now();
     const check = (given: unknown) => {
       const ms = performance.now() - calledAt;
-      const answer = read(given);
+      const answer = read(given, calledAt);
       // After its lease another delivery may have the event.
       if (ms < lease || answer instanceof StoreFailure || !giveBack(answer)) return answer;
       return new StoreFailure(
@@ -95,15 +88,15 @@ export class StoreCalls extends TimedCalls<Claimant> {
     return this.checkedCall(UNANSWERED, call, check, giveBack);
   }
 
-  forget(key: string): Answer<ForgetResult> {
+  forget(key: string): StoreReply<ForgetResult> {
     return this.checkedCall('the event was not forgotten', () => this.#store.forget?.(key), readForgetResult);
   }
 
-  async unlock(lock: Lock): Promise<void> {
-    await this.checkedCall('lock not released, so its lease will lapse', () => lock.release());
+  async unlock({ claim }: GrantedLock): Promise<void> {
+    await this.checkedCall('lock not released, so its lease will lapse', () => claim.release());
   }
 
-  renew(claim: Pick<Lock, 'renew'>): Answer<boolean> {
+  renew({ claim }: GrantedClaim | GrantedLock): StoreReply<boolean> {
     const call = () => claim.renew(this.rules.lease);
     return this.checkedCall('the claim was not renewed', call, (answer) => checkBoolean('renew', answer));
   }
@@ -121,9 +114,11 @@ export class StoreCalls extends TimedCalls<Claimant> {
     const late = (answer: unknown) => answer === true && onLate?.();
     const tryOnce = () =>
       this.call(() => claim.complete(), late, Math.min(this.rules.storeTimeout, COMPLETE_MS));
+    let triedAt = performance.now();
     let answer = checkCompletion(await tryOnce());
     for (let tried = 1; answer instanceof StoreFailure && tried < TRIES && !lease.expired; tried += 1) {
-      await pause(Math.max(this.calledAt + EVERY_MS - performance.now(), 0));
+      await pause(Math.max(triedAt + EVERY_MS - performance.now(), 0));
+      triedAt = performance.now();
       answer = checkCompletion(await tryOnce());
     }
     if (answer instanceof StoreFailure) this.logFailure('processed, but not remembered', answer);
@@ -145,9 +140,7 @@ export class StoreCalls extends TimedCalls<Claimant> {
    *
    * @returns the fingerprint with which the event is completed, if it is
    */
-  async completedWith(): Promise<string | undefined> {
-    const key = this.#key;
-    if (key === undefined) return undefined;
+  async completedWith({ key }: GrantedClaim): Promise<string | undefined> {
     const completed = await this.checkedCall(UNANSWERED, () => this.#store.completedWith?.(key));
     return typeof completed === 'string' ? completed : undefined;
   }

@@ -1,4 +1,5 @@
 // Calls a store with a deadline, checks its answers, measures the time, and logs failures.
+import type { ErrorCode } from '../errors.js';
 import { describeError, type Logger, writeLog } from '../logger.js';
 import { describeThrown } from './describe-thrown.js';
 
@@ -15,21 +16,26 @@ export class StoreFailure {
 }
 
 /** A promise only if the store answers by one: a delivery with a store that answers at once waits for nothing. */
-export type Answer<Value> = Value | StoreFailure | Promise<Value | StoreFailure>;
+export type StoreReply<Value> = Value | StoreFailure | Promise<Value | StoreFailure>;
 
-/** Calls for one caller, with its logger. They never throw or reject. */
-export class TimedCalls<Caller extends { readonly log: Logger }> {
-  readonly caller: Caller;
+/** For whom a store is called. Failures go to its log. */
+export interface StoreCaller {
+  readonly log: Logger;
+  /** Tells the handlers that run under a claim or a lock that it is lost. */
+  abort?(code: ErrorCode): void;
+}
+
+/** Calls for one caller. They never throw or reject. */
+export class TimedCalls {
+  readonly caller: StoreCaller;
   readonly #timeout: number;
   /** The name of its option, for messages. */
   protected readonly storeName: 'store' | 'deadLetters' = 'store';
   /** Milliseconds that the caller has waited for the store; undefined before the first call. */
   ms: number | undefined;
-  /** When the latest call began, by the monotonic clock. */
-  calledAt = 0;
 
   /** @param timeout milliseconds for one call, unless it has its own deadline */
-  constructor(caller: Caller, timeout: number) {
+  constructor(caller: StoreCaller, timeout: number) {
     this.caller = caller;
     this.#timeout = timeout;
   }
@@ -45,7 +51,7 @@ export class TimedCalls<Caller extends { readonly log: Logger }> {
     call: () => unknown,
     check: (answer: unknown) => Value | StoreFailure = (answer) => answer as Value,
     onLate?: (value: Value) => void,
-  ): Answer<Value> {
+  ): StoreReply<Value> {
     const checkLate = (late: unknown) => {
       const checked = check(late);
       if (checked !== undefined && !(checked instanceof StoreFailure)) onLate?.(checked);
@@ -64,16 +70,16 @@ export class TimedCalls<Caller extends { readonly log: Logger }> {
     call: () => Value | Promise<Value>,
     onLate?: (value: Value) => void,
     ms = this.#timeout,
-  ): Answer<Value> {
-    this.calledAt = performance.now();
+  ): StoreReply<Value> {
+    const calledAt = performance.now();
     try {
       const answer = call();
       // A store that answers at once needs no deadline, and so no timer.
-      if (isThenable(answer)) return this.#inTime(answer, ms, onLate);
-      this.#waited(this.calledAt);
+      if (isThenable(answer)) return this.#inTime(answer, calledAt, ms, onLate);
+      this.#waited(calledAt);
       return answer;
     } catch (cause) {
-      this.#waited(this.calledAt);
+      this.#waited(calledAt);
       return this.#threw(cause);
     }
   }
@@ -81,10 +87,10 @@ export class TimedCalls<Caller extends { readonly log: Logger }> {
   /** Drivers wait forever for a server that went silent. */
   #inTime<Value>(
     answering: PromiseLike<Value>,
+    calledAt: number,
     ms: number,
     onLate?: (value: Value) => void,
   ): Promise<Value | StoreFailure> {
-    const { calledAt } = this;
     // A native promise: the thenable of a store may throw, settle twice, or settle with another thenable.
     const native = new Promise<Value>((follow) => follow(answering));
     return new Promise((resolve) => {

@@ -31,12 +31,12 @@ export function keyCredential(privateKey: unknown, option: string): Credential {
   const fault = keyFault(privateKey);
   if (fault || typeof privateKey !== 'string') {
     throw new ConfigurationError(
-      `${option} ${fault ?? 'is not text. Copy the private key from the dashboard.'}`,
+      `${option} ${fault ?? 'is not a string. Copy the private key from the dashboard.'}`,
     );
   }
   if (privateKey.includes(':')) {
     throw new ConfigurationError(
-      `${option} has a colon, which Basic authentication does not allow in a user name. Give the private key alone, not encoded.`,
+      `${option} has a colon, which Basic authentication does not allow in a user name. Pass the private key alone, not encoded.`,
     );
   }
   const header = `Basic ${Buffer.from(`${privateKey}:`, 'utf8').toString('base64')}`;
@@ -59,12 +59,12 @@ export function tokenCredential(accessToken: unknown): Credential {
 function bearer(token: unknown, what: string): Authorization {
   if (typeof token !== 'string') {
     throw new ConfigurationError(
-      `${what} is ${token === null ? 'null' : `of type ${typeof token}`}. Give the token as text.`,
+      `${what} is ${token === null ? 'null' : `of type ${typeof token}`}. Pass the token as a string.`,
     );
   }
   if (!TOKEN.test(token)) {
     throw new ConfigurationError(
-      `${what} ${token === '' ? 'is empty' : 'has a space, a line break or a character outside ASCII'}. Give the token alone, without "Bearer".`,
+      `${what} ${token === '' ? 'is empty' : 'has a space, a line break or a character outside ASCII'}. Pass the token alone, without "Bearer".`,
     );
   }
   const fault = secretFault(token, NO_PREFIX, 'Pass the token itself.');

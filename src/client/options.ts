@@ -98,13 +98,13 @@ export function timeoutOf(value: unknown): number {
 function wholeNumber(option: string, value: unknown, range: { from?: number; to?: number } = {}): number {
   const { from = 0, to = Number.MAX_SAFE_INTEGER } = range;
   if (Number.isInteger(value) && (value as number) >= from && (value as number) <= to) return value as number;
-  throw new ConfigurationError(`${option} is ${show(value)}. Give a whole number from ${from} to ${to}.`);
+  throw new ConfigurationError(`${option} is ${show(value)}. Pass an integer from ${from} to ${to}.`);
 }
 
 function resolveCredential(options: ServiceClientOptions, apiPath: string): Credential {
   const { privateKey, accessToken } = options;
   if (privateKey !== undefined && accessToken !== undefined) {
-    throw new ConfigurationError('privateKey and accessToken are both given. Give only one of them.');
+    throw new ConfigurationError('privateKey and accessToken are both given. Pass only one of them.');
   }
   if (accessToken !== undefined) return tokenCredential(accessToken);
   const { SERVICE_PRIVATE_KEY } = process.env;
@@ -112,14 +112,14 @@ function resolveCredential(options: ServiceClientOptions, apiPath: string): Cred
   const key = privateKey ?? (SERVICE_PRIVATE_KEY === undefined ? undefined : keysIn(SERVICE_PRIVATE_KEY)[0]);
   if (key === undefined) {
     throw new ConfigurationError(
-      'privateKey and accessToken are both missing. Give one of them, or set SERVICE_PRIVATE_KEY.',
+      'privateKey and accessToken are both missing. Pass one of them, or set SERVICE_PRIVATE_KEY.',
     );
   }
   const option = privateKey === undefined ? 'SERVICE_PRIVATE_KEY' : 'privateKey';
   const credential = keyCredential(key, option);
   if (isSandboxKey(key) && apiPath === '/api/v2') {
     throw new ConfigurationError(
-      `${option} is a sandbox key, which API v2 refuses. Give a live key, or the apiPath of the sandbox endpoints.`,
+      `${option} is a sandbox key, which API v2 refuses. Pass a live key, or the apiPath of the sandbox endpoints.`,
     );
   }
   return credential;
@@ -143,7 +143,7 @@ function resolveCodec(given: Partial<Codec>): Codec {
   refuseUnknownOptions(given, Object.keys(codec));
   for (const [name, part] of Object.entries(given)) {
     if (part !== undefined && typeof part !== 'function') {
-      throw new ConfigurationError(`codec.${name} is ${show(part)}. Give a function.`);
+      throw new ConfigurationError(`codec.${name} is ${show(part)}. Pass a function.`);
     }
   }
   const parts = Object.entries(given).filter(([, part]) => part !== undefined);
@@ -154,7 +154,7 @@ function resolveApiPath(path: unknown): string {
   const text = typeof path === 'string' ? path.replace(/\/+$/, '') : path;
   if (typeof text === 'string' && /^(\/[\w.~-]+)*$/.test(text) && !/\/\.\.?(\/|$)/.test(text)) return text;
   throw new ConfigurationError(
-    'apiPath is not a path. Give one that begins with a slash, such as "/api/v2".',
+    'apiPath is not a path. Pass one that begins with a slash, such as "/api/v2".',
   );
 }
 
@@ -163,17 +163,17 @@ function resolveBaseUrl(given: unknown, apiPath: string): string {
   const value = given ?? process.env.SERVICE_API_URL;
   if (value === undefined || value === '') {
     throw new ConfigurationError(
-      'baseUrl is missing. Give the address of the service, or set SERVICE_API_URL.',
+      'baseUrl is missing. Pass the address of the service, or set SERVICE_API_URL.',
     );
   }
   const url = URL.canParse(String(value)) ? new URL(String(value)) : undefined;
   if (!url || !/^https?:$/.test(url.protocol)) {
     throw new ConfigurationError(
-      'baseUrl is not an absolute https: URL. Give one such as "https://api.example.com".',
+      'baseUrl is not an absolute https: URL. Pass one such as "https://api.example.com".',
     );
   }
   if (url.username || url.password || url.search || url.hash) {
-    throw new ConfigurationError('baseUrl has a user name, a query or a fragment. Give the address alone.');
+    throw new ConfigurationError('baseUrl has a user name, a query or a fragment. Pass the address alone.');
   }
   if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
     throw new ConfigurationError(

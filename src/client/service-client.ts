@@ -78,7 +78,7 @@ export class WebhooksClient {
   async update(id: string, changes: WebhookChanges, options?: RequestOptions): Promise<Webhook> {
     const fields = checkFields(changes);
     if (Object.keys(fields).length === 0) {
-      throw new ConfigurationError('update() was given nothing to change. Give url, events, or both.');
+      throw new ConfigurationError('update() was given nothing to change. Pass url, events, or both.');
     }
     const write = (codec: Codec) => codec.updateBody(fields);
     return this.#requester.send({ method: 'PUT', path: pathOf(id), write, read: 'webhook' }, options);
@@ -92,7 +92,7 @@ export class WebhooksClient {
   /**
    * Makes sure that this webhook is registered exactly once: creates it, updates its events, or changes nothing. For
    * deploy scripts. Webhooks with other URLs are never touched. It reads one answer of `GET /webhooks`: if the service
-   * lists in pages, which is not documented, give a `fetch` that reads all of them.
+   * lists in pages, which is not documented, pass a `fetch` that reads all of them.
    *
    * @example
    * const { action, webhook } = await service.webhooks.ensure({ url: 'https://shop.example/hooks' });
@@ -106,20 +106,20 @@ export class WebhooksClient {
 /** An id is one segment of the path, and must not lead out of it. */
 function pathOf(id: unknown): string {
   if (typeof id !== 'string' || id === '' || id === '.' || id === '..' || /\p{Surrogate}/u.test(id)) {
-    throw new ConfigurationError('id is missing or invalid. Give the id of a webhook, as list() returns it.');
+    throw new ConfigurationError('id is missing or invalid. Pass the id of a webhook, as list() returns it.');
   }
   return `/webhooks/${encodeURIComponent(id)}`;
 }
 
 function requiredFields(input: WebhookInput): WebhookFields {
   const { url, events = ['*'] } = checkFields(input);
-  if (url === undefined) throw new ConfigurationError('url is missing. Give the address of your receiver.');
+  if (url === undefined) throw new ConfigurationError('url is missing. Pass the address of your receiver.');
   return { url, events };
 }
 
 function checkFields(input: WebhookChanges): Partial<WebhookFields> {
   if (typeof input !== 'object' || input === null) {
-    throw new ConfigurationError('The webhook is missing. Give an object such as { url, events }.');
+    throw new ConfigurationError('The webhook is missing. Pass an object such as { url, events }.');
   }
   refuseUnknownOptions(input, ['url', 'events']);
   const { url, events } = input;
@@ -135,7 +135,7 @@ function checkUrl(given: string | URL): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol)) {
     throw new ConfigurationError(
-      'url is not an absolute URL. Give one such as "https://shop.example/hooks".',
+      'url is not an absolute URL. Pass one such as "https://shop.example/hooks".',
     );
   }
   if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
@@ -149,7 +149,7 @@ function checkUrl(given: string | URL): string {
 
 function checkEvents(events: unknown): readonly string[] {
   if (!Array.isArray(events) || !events.every((name) => typeof name === 'string' && name !== '')) {
-    throw new ConfigurationError('events is not a list of names. Give one such as ["transaction.paid"].');
+    throw new ConfigurationError('events is not an array of names. Pass one such as ["transaction.paid"].');
   }
   if (events.length === 0) {
     throw new ConfigurationError('events is an empty list. Leave it out to get every event.');

@@ -20,7 +20,7 @@ export interface DeadLetter {
   readonly code: ErrorCode | undefined;
   /** Where its payload does not match its schema, without values. */
   readonly issues: readonly Issue[];
-  /** The first 12 hexadecimal digits of the SHA-256 of its private key; undefined for tombstones and letters of older versions. */
+  /** The first 12 hexadecimal digits of the SHA-256 of its private key; undefined for tombstones. */
   readonly keyId?: string | undefined;
   /** Who discarded it, why, and when. A discarded letter no longer has bytes or headers. */
   readonly discarded?: Discarded;
@@ -137,8 +137,8 @@ export interface DeadLetterStore {
   update(id: string, change: DeadLetterChange): boolean | Promise<boolean>;
   /** Letters in the order in which they were first kept, at most `limit` of them. */
   list(query: DeadLetterQuery, page: DeadLetterPageRequest): DeadLetterPage | Promise<DeadLetterPage>;
-  /** How many letters match. */
-  count(query: DeadLetterQuery): number | Promise<number>;
+  /** How many letters match. Without this method, the letters are listed to count them. */
+  count?(query: DeadLetterQuery): number | Promise<number>;
   /**
    * How many letters match, by reason and event name, in any order. For each reason at most `names` names: those whose
    * letters arrived first. The letters of further names are counted together under the name `…`. Without this method, the
@@ -165,9 +165,6 @@ export interface DeadLetterStore {
   /** Frees what the store itself opened. The receiver never calls it: stores can be shared. */
   close?(): Promise<void>;
 }
-
-/** True for a store that reads every letter to count them: they are counted page by page, because each call has a deadline. */
-export const COUNTS_SLOWLY = Symbol.for('payment-webhooks.countsSlowly');
 
 export const REASONS: ReadonlySet<string> = new Set<DeadLetterReason>([
   'unknown',

@@ -1,8 +1,7 @@
 // Calls a dead-letter store with a deadline, checks each answer, and logs each failure.
 import { types } from 'node:util';
-import { type Answer, StoreFailure, TimedCalls } from '../claims/timed-calls.js';
+import { type StoreCaller, StoreFailure, type StoreReply, TimedCalls } from '../claims/timed-calls.js';
 import {
-  COUNTS_SLOWLY,
   type DeadLetter,
   type DeadLetterChange,
   type DeadLetterContent,
@@ -15,7 +14,6 @@ import {
   REASONS,
 } from '../contracts/dead-letter-store.js';
 import { StoreError } from '../errors.js';
-import type { Logger } from '../logger.js';
 import { LetterGroups, sumOf } from '../stores/letters/count-letters.js';
 import type { LetterQuery } from './dead-letter-filter.js';
 
@@ -23,18 +21,18 @@ import type { LetterQuery } from './dead-letter-filter.js';
 export const MAX_PAGE = 100;
 
 /** No method rejects. */
-export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
+export class DeadLetterCalls extends TimedCalls {
   readonly store: DeadLetterStore;
   protected override readonly storeName = 'deadLetters';
 
   /** @param timeout milliseconds for one call */
-  constructor(store: DeadLetterStore, caller: { readonly log: Logger }, timeout: number) {
+  constructor(store: DeadLetterStore, caller: StoreCaller, timeout: number) {
     super(caller, timeout);
     this.store = store;
   }
 
   /** @param onLate called with the id of a letter that the store kept after the deadline */
-  keep(letter: NewDeadLetter, onLate: (id: string) => void): Answer<string> {
+  keep(letter: NewDeadLetter, onLate: (id: string) => void): StoreReply<string> {
     return this.checkedCall(
       'the event was not kept as a dead letter',
       () => this.store.keep(letter),
@@ -43,12 +41,12 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
     );
   }
 
-  update(id: string, change: DeadLetterChange): Answer<boolean> {
+  update(id: string, change: DeadLetterChange): StoreReply<boolean> {
     const call = () => this.store.update(id, change);
     return this.checkedCall('the dead letter was not changed', call, booleanOf('update'));
   }
 
-  remove(event: ProcessedEvent): Answer<number> {
+  remove(event: ProcessedEvent): StoreReply<number> {
     return this.checkedCall(
       'the event is processed, and its dead letter was not removed: a replay will remove it',
       () => this.store.remove(event),
@@ -56,7 +54,7 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
     );
   }
 
-  discard(id: string, why: Pick<Discarded, 'by' | 'because'>): Answer<boolean> {
+  discard(id: string, why: Pick<Discarded, 'by' | 'because'>): StoreReply<boolean> {
     const call = () => this.store.discard(id, why);
     return this.checkedCall('the dead letter was not discarded', call, booleanOf('discard'));
   }
@@ -97,22 +95,18 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
 
   async count(query: LetterQuery): Promise<number | StoreFailure> {
     const { keyId, ...stored } = query;
-    if (this.#countsAtOnce(keyId)) {
-      const call = () => this.store.count(stored);
+    if (this.store.count && keyId === undefined) {
+      const call = () => this.store.count?.(stored);
       return this.checkedCall('the dead letters were not counted', call, countOf('count'));
     }
     const groups = await this.countGroups(query, 1);
     return groups instanceof StoreFailure ? groups : sumOf(groups).total;
   }
 
-  #countsAtOnce(keyId: string | undefined): boolean {
-    return keyId === undefined && !(this.store as { readonly [COUNTS_SLOWLY]?: boolean })[COUNTS_SLOWLY];
-  }
-
   /** @param names at most this many for each reason; the letters of further names are counted together */
   async countGroups(query: LetterQuery, names: number): Promise<readonly DeadLetterGroup[] | StoreFailure> {
     const { keyId, ...stored } = query;
-    if (this.store.countGroups && this.#countsAtOnce(keyId)) {
+    if (this.store.countGroups && keyId === undefined) {
       const call = () => this.store.countGroups?.(stored, { names });
       return this.checkedCall('the dead letters were not counted', call, readGroups);
     }
@@ -124,7 +118,7 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
     return groups.list();
   }
 
-  read(id: string): Answer<DeadLetterContent> {
+  read(id: string): StoreReply<DeadLetterContent> {
     return this.checkedCall('the dead letter was not read', () => this.store.read(id), readContent);
   }
 }

@@ -46,14 +46,14 @@ export const FILTERS: readonly string[] = [
 export function queryOf(namespace: string, filter: DeadLetterFilter = {}): LetterQuery {
   if (typeof filter !== 'object' || filter === null || Array.isArray(filter)) {
     throw new ConfigurationError(
-      `The filter is ${show(filter)}. Give an object such as { event: 'refund.*' }.`,
+      `The filter is ${show(filter)}. Pass an object such as { event: 'refund.*' }.`,
     );
   }
   refuseUnknownOptions(filter, [...FILTERS, 'discarded']);
   const { discarded = false, reason } = filter;
   check.boolean('discarded', discarded);
   if (reason !== undefined && !REASONS.has(reason)) {
-    throw new ConfigurationError(`reason is ${show(reason)}. Give one of ${[...REASONS].join(', ')}.`);
+    throw new ConfigurationError(`reason is ${show(reason)}. Pass one of ${[...REASONS].join(', ')}.`);
   }
   return {
     namespace,
@@ -71,21 +71,21 @@ function checkText(name: string, value: unknown): string | undefined {
   if (value === undefined) return undefined;
   // Postgres rejects a NUL, and no id has one.
   if (typeof value === 'string' && value !== '' && !value.includes('\0')) return value;
-  throw new ConfigurationError(`${name} is ${show(value)}. Give text that is not empty, without a NUL.`);
+  throw new ConfigurationError(`${name} is ${show(value)}. Pass a string that is not empty, without a NUL.`);
 }
 
 function keyIdOf(value: unknown): string | undefined {
   if (value === undefined || isKeyId(value)) return value;
   // It may be the key itself.
   throw new ConfigurationError(
-    'keyId is not the id of a key. Give the 12 hexadecimal digits that keyId of a letter has.',
+    'keyId is not the id of a key. Pass the 12 hexadecimal digits that keyId of a letter has.',
   );
 }
 
 function namesOf(event: unknown): Pick<DeadLetterQuery, 'eventName' | 'eventNamePrefix'> {
   if (event === undefined || event === '*') return {};
   if (typeof event !== 'string' || !isEventName(event))
-    throw new ConfigurationError(`event is ${show(event)}. Give <resource>.<action>, <resource>.* or *.`);
+    throw new ConfigurationError(`event is ${show(event)}. Pass <resource>.<action>, <resource>.* or *.`);
   return event.endsWith('.*') ? { eventNamePrefix: event.slice(0, -1) } : { eventName: event };
 }
 
@@ -95,5 +95,5 @@ function sinceOf(since: unknown): Date | undefined {
   const duration = typeof since === 'string' ? parseDuration(since) : undefined;
   const time = types.isDate(since) ? since.getTime() : Date.now() - (duration ?? Number.NaN);
   if (!Number.isNaN(time)) return new Date(time);
-  throw new ConfigurationError(`since is ${show(since)}. Give a duration such as "7d", or a Date.`);
+  throw new ConfigurationError(`since is ${show(since)}. Pass a duration such as "7d", or a Date.`);
 }

@@ -92,8 +92,8 @@ export interface RedriveTimer {
 }
 
 /** Undefined without the option. @param limiter that of the deliveries */
-export function openRedrive(c: Configuration, limiter: InFlightLimiter): RedriveTimer | undefined {
-  const { deadLetters: store, redrive: rules } = c;
+export function openRedrive(config: Configuration, limiter: InFlightLimiter): RedriveTimer | undefined {
+  const { deadLetters: store, redrive: rules } = config;
   if (!store || !rules) return undefined;
   let begin = () => {};
   let timer: NodeJS.Timeout | undefined;
@@ -106,7 +106,7 @@ export function openRedrive(c: Configuration, limiter: InFlightLimiter): Redrive
   began
     .then(async () => {
       const { Redrive } = await import('./redrive.js');
-      const redrive = new Redrive(c, rules, callsOf(c, store), limiter);
+      const redrive = new Redrive(config, rules, callsOf(config, store), limiter);
       const look = async () => {
         run = redrive.run();
         const ms = await run;
@@ -119,7 +119,7 @@ export function openRedrive(c: Configuration, limiter: InFlightLimiter): Redrive
     })
     .catch((error) => {
       const message = 'redrive failed, so dead letters are not retried automatically';
-      writeLog(c.logger ?? defaultLogger(), 'error', { error: describeError(error) }, message);
+      writeLog(config.logger ?? defaultLogger(), 'error', { error: describeError(error) }, message);
     });
   return {
     start: begin,
@@ -136,13 +136,13 @@ export function openRedrive(c: Configuration, limiter: InFlightLimiter): Redrive
  *
  * @param limiter that of the deliveries
  */
-export function openDeadLetters(c: Configuration, limiter: InFlightLimiter): DeadLetters | undefined {
-  const { deadLetters: store, logger, namespace } = c;
+export function openDeadLetters(config: Configuration, limiter: InFlightLimiter): DeadLetters | undefined {
+  const { deadLetters: store, logger, namespace } = config;
   if (!store) return undefined;
-  const calls = () => callsOf(c, store);
+  const calls = () => callsOf(config, store);
   const manager = async () => {
     const { LetterManager } = await import('./letter-manager.js');
-    return new LetterManager(c, calls(), limiter);
+    return new LetterManager(config, calls(), limiter);
   };
   const letters: DeadLetters & { readonly [LETTERS_LOGGER]: typeof logger } = {
     list(filter) {
@@ -152,7 +152,7 @@ export function openDeadLetters(c: Configuration, limiter: InFlightLimiter): Dea
     count: async (...given) => (await manager()).count(...given),
     page: async (...given) => (await manager()).page(...given),
     read: async (id) => (await manager()).read(id),
-    nextTry: (letter) => c.redrive && nextTry(letter, c.redrive),
+    nextTry: (letter) => config.redrive && nextTry(letter, config.redrive),
     replay: async (options) => (await manager()).replay(options),
     discard: async (id, why) => (await manager()).discard(id, why),
     [LETTERS_LOGGER]: logger,

@@ -23,34 +23,40 @@ function readRetryNote({ code, issues }: DeadLetter): { until: number; asked: nu
   return Number.isNaN(until) || Number.isNaN(asked) ? undefined : { until, asked };
 }
 
-export function pointsPassed({ keptAt }: DeadLetter, points: readonly number[], now: number): number {
-  return points.filter((point) => keptAt.getTime() + point <= now).length;
+/** How many tries are due by now. @param dueAfterMs when each is due, counted from when the letter was kept */
+export function countDue({ keptAt }: DeadLetter, dueAfterMs: readonly number[], now: number): number {
+  return dueAfterMs.filter((ms) => keptAt.getTime() + ms <= now).length;
 }
 
-/** How many points are used, as far as the letter tells: the service may have made more attempts than there are points. */
-export function pointsUsed(letter: DeadLetter, passed: number): number {
-  return Math.min(letter.attempts - 1, passed);
+/** How many of them were made, as far as the letter tells: attempts of the service count too, and there may be more. */
+export function countMade(letter: DeadLetter, triesDue: number): number {
+  return Math.min(letter.attempts - 1, triesDue);
 }
 
 /**
  * When it is retried next; undefined if it is not retried again.
  *
- * @param used how many points have had their try
+ * @param triesMade by the service or by `redrive`
  */
-export function nextTryAt(letter: DeadLetter, points: readonly number[], used: number): number | undefined {
+export function nextTryAt(
+  letter: DeadLetter,
+  dueAfterMs: readonly number[],
+  triesMade: number,
+): number | undefined {
   const keptAt = letter.keptAt.getTime();
   const note = readRetryNote(letter);
-  if (note) return note.asked < keptAt + (points.at(-1) ?? 0) ? note.until : undefined;
-  const point = points[used];
-  return point === undefined ? undefined : keptAt + point;
+  if (note) return note.asked < keptAt + (dueAfterMs.at(-1) ?? 0) ? note.until : undefined;
+  const ms = dueAfterMs[triesMade];
+  return ms === undefined ? undefined : keptAt + ms;
 }
 
 /** The same, from the letter alone. */
 export function nextTry(
   letter: DeadLetter,
-  { points, reasons }: { readonly points: readonly number[]; readonly reasons: readonly string[] },
+  { dueAfterMs, reasons }: { readonly dueAfterMs: readonly number[]; readonly reasons: readonly string[] },
 ): Date | undefined {
   if (!reasons.includes(letter.reason) || letter.discarded) return undefined;
-  const at = nextTryAt(letter, points, pointsUsed(letter, pointsPassed(letter, points, Date.now())));
+  const triesMade = countMade(letter, countDue(letter, dueAfterMs, Date.now()));
+  const at = nextTryAt(letter, dueAfterMs, triesMade);
   return at === undefined ? undefined : new Date(at);
 }

@@ -25,19 +25,19 @@ const MAX_TEXT = 1_000;
 const MAX_NAMES = 1_000;
 
 export class LetterManager {
-  readonly #c: Configuration;
+  readonly #config: Configuration;
   readonly #calls: DeadLetterCalls;
   readonly #limiter: InFlightLimiter;
 
   /** @param limiter that of the deliveries */
-  constructor(c: Configuration, calls: DeadLetterCalls, limiter: InFlightLimiter) {
-    this.#c = c;
+  constructor(config: Configuration, calls: DeadLetterCalls, limiter: InFlightLimiter) {
+    this.#config = config;
     this.#calls = calls;
     this.#limiter = limiter;
   }
 
   async count(filter?: DeadLetterFilter): Promise<DeadLetterCount> {
-    const query = queryOf(this.#c.namespace, filter);
+    const query = queryOf(this.#config.namespace, filter);
     return sumOf(answerOrThrow(await this.#calls.countGroups(query, MAX_NAMES)));
   }
 
@@ -45,11 +45,11 @@ export class LetterManager {
     filter?: DeadLetterFilter,
     { limit = MAX_PAGE, after }: Partial<DeadLetterPageRequest> = {},
   ): Promise<DeadLetterPage> {
-    const query = queryOf(this.#c.namespace, filter);
+    const query = queryOf(this.#config.namespace, filter);
     if (wholeNumber('limit', limit, 1) > MAX_PAGE)
-      throw new ConfigurationError(`limit is ${limit}. Give at most ${MAX_PAGE}, and ask for the next page.`);
+      throw new ConfigurationError(`limit is ${limit}. Pass at most ${MAX_PAGE}, and ask for the next page.`);
     if (after !== undefined && (typeof after !== 'string' || after === ''))
-      throw new ConfigurationError(`after is ${show(after)}. Give the next of the page before this one.`);
+      throw new ConfigurationError(`after is ${show(after)}. Pass the next of the page before this one.`);
     return answerOrThrow(await this.#calls.list(query, after, limit));
   }
 
@@ -59,10 +59,10 @@ export class LetterManager {
   }
 
   async replay(options?: ReplayOptions): Promise<ReplayReport> {
-    const { namespace, handlers } = this.#c;
+    const { namespace, handlers } = this.#config;
     const settings = replaySettings(namespace, options);
     handlers.seal();
-    const replayer = new LetterReplayer(this.#c, this.#calls, settings);
+    const replayer = new LetterReplayer(this.#config, this.#calls, settings);
     const total = answerOrThrow(await this.#calls.count(settings.query));
     return replay(this.#calls, this.#limiter, (letter) => replayer.replay(letter), settings, total);
   }
@@ -72,7 +72,7 @@ export class LetterManager {
     const letter = await this.#find(id);
     if (!letter) return false;
     const discard = () => this.#discard(letter, reasons);
-    const discarded = await withLetterLock(claimCalls(this.#c, this.#calls), letter, discard);
+    const discarded = await withLetterLock(claimCalls(this.#config, this.#calls), letter, discard);
     if (discarded instanceof StoreFailure)
       throw new StoreError('The event could not be claimed, so its letter was not discarded.', {
         cause: discarded.cause,
@@ -83,14 +83,14 @@ export class LetterManager {
   /** The letter of this id and namespace: a store may hold the letters of other receivers too. */
   async #find(id: string): Promise<DeadLetter | undefined> {
     // A missing id would be no filter at all.
-    const query = queryOf(this.#c.namespace, { id: id ?? '' });
+    const query = queryOf(this.#config.namespace, { id: id ?? '' });
     for await (const letter of listLetters(this.#calls, query)) return letter;
     return undefined;
   }
 
   /** Handlers run under the claim of the event, so none runs while we hold it. */
   async #discard(letter: DeadLetter, why: Reasons): Promise<boolean | StoreFailure> {
-    const store = claimCalls(this.#c, this.#calls);
+    const store = claimCalls(this.#config, this.#calls);
     const key = keyOfLetter(letter);
     const claim = await store.claim(key, 'discard');
     if (claim instanceof StoreFailure) return claim;

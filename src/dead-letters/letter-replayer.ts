@@ -4,7 +4,7 @@ import { DigestFingerprint } from '../claims/fingerprint.js';
 import { Lease } from '../claims/lease.js';
 import { StoreCalls } from '../claims/store-calls.js';
 import { StoreFailure } from '../claims/timed-calls.js';
-import type { DeadLetter, DeadLetterContent } from '../contracts/dead-letter-store.js';
+import type { DeadLetter } from '../contracts/dead-letter-store.js';
 import { type IdempotencyStore, keyOf } from '../contracts/idempotency-store.js';
 import { Delivery, type Result } from '../deliveries/delivery.js';
 import { DeliveryLog } from '../deliveries/delivery-log.js';
@@ -13,14 +13,12 @@ import type { Decoded } from '../events/envelope.js';
 import { type LogLevel, shorten, writeLog } from '../logger.js';
 import type { Configuration } from '../options/options.js';
 import { decodeEvent } from '../receiver/decode-event.js';
-import { type DecodedDelivery, processEvent } from '../receiver/process-event.js';
-import { isSignature, type SigningKey, verify } from '../signature.js';
+import { processEvent } from '../receiver/process-event.js';
+import type { SigningKey } from '../signature.js';
 import { withDeadline } from '../time.js';
 import { answerOrThrow, type DeadLetterCalls } from './dead-letter-calls.js';
 import { Letter, type LetterRules } from './letter.js';
 import type { ReplayEnd, ReplayedLetter, ReplaySettings } from './replay.js';
-
-type FoundLetter = Extract<DeadLetterContent, { status: 'found' }>;
 
 interface ReplayerSettings extends Pick<ReplaySettings, 'keys' | 'dryRun'> {
   /** Skips a letter that has been tried since it was listed. */
@@ -28,15 +26,15 @@ interface ReplayerSettings extends Pick<ReplaySettings, 'keys' | 'dryRun'> {
 }
 
 export class LetterReplayer {
-  readonly #c: Configuration;
+  readonly #config: Configuration;
   readonly #rules: LetterRules;
   readonly #calls: DeadLetterCalls;
   readonly #settings: ReplayerSettings;
   readonly #log = new DeliveryLog();
 
-  constructor(c: Configuration, calls: DeadLetterCalls, settings: ReplayerSettings) {
-    this.#c = c;
-    this.#rules = { ...c, store: calls.store };
+  constructor(config: Configuration, calls: DeadLetterCalls, settings: ReplayerSettings) {
+    this.#config = config;
+    this.#rules = { ...config, store: calls.store };
     this.#calls = calls;
     this.#settings = settings;
   }
@@ -49,54 +47,45 @@ export class LetterReplayer {
     if (content.status === 'unreadable') this.#logLetter('error', letter, UNREADABLE);
     if (content.status !== 'found') return ended(content.status);
     if (asListed && content.letter.attempts !== letter.attempts) return ended('inProgress');
-    const delivery = new Delivery(content.headers, this.#calls.caller.log);
-    delivery.rawBody = content.rawBody;
-    delivery.keyIndex = content.keyIndex;
-    delivery.keyId = content.letter.keyId;
-    const keys = await this.#keysFor(delivery);
+    const { headers, rawBody, keyIndex } = content;
+    const delivery = new Delivery(headers, this.#calls.caller.log);
+    const keys = await this.#keysFor(headers);
+    // The same bytes may have been signed with another key since.
+    const known = keys instanceof Rejection ? [] : keys;
+    const fingerprint = new DigestFingerprint(rawBody, content.signaturePrefix, known);
+    delivery.proven({ rawBody, keyIndex, keyId: content.letter.keyId, fingerprint });
     if (accepted !== 'any') {
       if (keys instanceof Rejection) {
         this.#log.replayed(delivery, keys);
         return ended('failed');
       }
-      if (!isSignedBy(keys, content, this.#signatureOf(content))) {
+      if (!keys.some(({ id }) => id === content.letter.keyId)) {
         if (!dryRun) this.#logLetter('warn', letter, KEY_NOT_CONFIGURED);
         return ended('keyNotConfigured');
       }
     }
     if (dryRun) return this.#preview(delivery, content.letter);
-    return this.#run(delivery, content, keys instanceof Rejection ? [] : keys);
-  }
-
-  /** Earlier versions kept the whole signature in the headers. */
-  #signatureOf({ headers, signaturePrefix }: FoundLetter): string {
-    return signaturePrefix ?? headers[this.#c.signatureHeader] ?? '';
+    return this.#run(delivery, content.letter);
   }
 
   /** What a replay would do, as far as decoding tells. */
   async #preview(delivery: Delivery, letter: DeadLetter): Promise<ReplayedLetter> {
-    const decoded = await decodeEvent(delivery.rawBody, letter, this.#c);
+    const decoded = await decodeEvent(delivery.rawBody, letter, this.#config);
     if (decoded instanceof Rejection) return ended('unreadable');
-    const { handlers } = this.#c.handlers.match(decoded);
+    const { handlers } = this.#config.handlers.match(decoded);
     return {
       end: handlers.length > 0 ? 'processed' : UNHANDLED[decoded.status],
       issues: decoded.issues ?? [],
     };
   }
 
-  async #run(delivery: Delivery, content: FoundLetter, keys: readonly SigningKey[]): Promise<ReplayedLetter> {
-    const { letter, rawBody } = content;
+  async #run(delivery: Delivery, letter: DeadLetter): Promise<ReplayedLetter> {
     const kept = new Letter(delivery, this.#rules, letter);
     delivery.letter = kept;
-    // The same bytes may have been signed with another key since.
-    delivery.fingerprint = new DigestFingerprint(rawBody, this.#signatureOf(content), keys);
     // An event that was kept as sandbox never becomes live.
-    const decoded = await decodeEvent(rawBody, letter, this.#c);
+    const decoded = await decodeEvent(delivery.rawBody, letter, this.#config);
     if (!(decoded instanceof Rejection)) delivery.decoded = decoded;
-    const result =
-      decoded instanceof Rejection
-        ? decoded
-        : await this.#exclusively(letter, { delivery, decoded, letter: kept });
+    const result = decoded instanceof Rejection ? decoded : await this.#exclusively(letter, delivery);
     if (kept.gone && result === 'ignored') return ended('gone');
     this.#log.replayed(delivery, result);
     return { end: kept.gone ? 'gone' : endOf(delivery, result), issues: delivery.issues ?? [] };
@@ -106,40 +95,40 @@ export class LetterReplayer {
    * A discard claims the key that the letter was kept under. If its event could not be read then, that is not the key of the
    * event, so both lock the letter.
    */
-  async #exclusively(letter: DeadLetter, given: DecodedDelivery): Promise<Result> {
-    const { namespace, store } = this.#c;
-    if (!store || keyOfLetter(letter) === keyOf(namespace, given.decoded.event)) return this.#process(given);
-    const calls = new StoreCalls(store, given.delivery, this.#c);
-    const result = await withLetterLock(calls, letter, () => this.#process(given));
+  async #exclusively(letter: DeadLetter, delivery: Delivery): Promise<Result> {
+    const { namespace, store } = this.#config;
+    if (!store || keyOfLetter(letter) === keyOf(namespace, delivery.event)) return this.#process(delivery);
+    const calls = new StoreCalls(store, delivery, this.#config);
+    const result = await withLetterLock(calls, letter, () => this.#process(delivery));
     return result instanceof StoreFailure
       ? storeUnavailable(result)
       : (result ?? new Rejection('IN_PROGRESS'));
   }
 
   /** No sender waits, so handlers may outlast `timeout`, while their claim is renewed. */
-  #process(given: DecodedDelivery): Promise<Result> {
+  #process(delivery: Delivery): Promise<Result> {
     return new Promise((resolve, reject) => {
       let giveUp: NodeJS.Timeout | undefined;
       const waitFor = (early: Result) => {
-        giveUp = setTimeout(() => resolve(early), this.#c.maxHandlerTime);
+        giveUp = setTimeout(() => resolve(early), this.#config.maxHandlerTime);
       };
-      const processing = processEvent(given, this.#c, waitFor);
+      const processing = processEvent(delivery, this.#config, waitFor);
       processing.then(resolve, reject).finally(() => clearTimeout(giveUp));
     });
   }
 
   /** A key function gets the headers that were kept. */
-  #keysFor({ headers }: Delivery): Promise<readonly SigningKey[] | Rejection> {
+  #keysFor(headers: Delivery['headers']): Promise<readonly SigningKey[] | Rejection> {
     const keys: Promise<readonly SigningKey[] | Rejection> = this.#loadKeys(headers).catch(
       (cause) => new Rejection('KEY_UNAVAILABLE', { hint: KEYS_FAILED, cause }),
     );
     const tooLate = () => new Rejection('KEY_UNAVAILABLE', { hint: 'The key function took too long.' });
-    return withDeadline(keys, this.#c.storeTimeout, tooLate);
+    return withDeadline(keys, this.#config.storeTimeout, tooLate);
   }
 
   /** Cached keys are reloaded first, because one of them may have been revoked. */
   async #loadKeys(headers: Delivery['headers']): Promise<readonly SigningKey[]> {
-    const { keys } = this.#c;
+    const { keys } = this.#config;
     if (typeof keys !== 'function') return keys;
     const fresh = await keys.refresh?.(Number.NEGATIVE_INFINITY);
     return fresh && fresh.keys.length > 0 ? fresh.keys : keys(headers);
@@ -157,8 +146,8 @@ export function keyOfLetter({ namespace, eventId, eventName, sandbox }: DeadLett
 }
 
 /** Calls for work on letters without a delivery: there is nothing to abort. */
-export function claimCalls(c: Configuration, { caller: { log } }: DeadLetterCalls): StoreCalls {
-  return new StoreCalls(c.store as IdempotencyStore<object>, { log, abort: () => {} }, c);
+export function claimCalls(config: Configuration, { caller: { log } }: DeadLetterCalls): StoreCalls {
+  return new StoreCalls(config.store as IdempotencyStore<object>, { log }, config);
 }
 
 /** @returns undefined while another caller works on the letter */
@@ -194,16 +183,6 @@ const KEY_NOT_CONFIGURED =
   "a dead letter was not replayed, because its private key is not configured: after a rotation replay it with keys: 'any', after a leak discard it";
 const KEYS_FAILED =
   'The key function failed. A replay passes it only the headers that were kept: list those that it reads in the option keepHeaders.';
-
-/** Whether one of the keys signed the letter. A letter without the id of its key has the whole signature. */
-function isSignedBy(
-  keys: readonly SigningKey[],
-  { letter, rawBody }: FoundLetter,
-  signature: string,
-): boolean {
-  if (letter.keyId !== undefined) return keys.some(({ id }) => id === letter.keyId);
-  return isSignature(signature) && verify(rawBody, signature, keys) !== -1;
-}
 
 /** How a replay ends if no handler runs. */
 const UNHANDLED = {

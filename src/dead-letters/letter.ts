@@ -1,6 +1,5 @@
 // Keeps the event of one delivery as a dead letter until it is processed, and removes it then.
 
-import type { GrantedClaim } from '../claims/claim-answer.js';
 import { digestOf } from '../claims/fingerprint.js';
 import { StoreFailure } from '../claims/timed-calls.js';
 import type {
@@ -13,10 +12,9 @@ import type {
 } from '../contracts/dead-letter-store.js';
 import { keyOf } from '../contracts/idempotency-store.js';
 import { newToken } from '../contracts/token.js';
-import type { Delivery } from '../deliveries/delivery.js';
+import type { Delivery, DeliveryLetter, Unprocessed } from '../deliveries/delivery.js';
 import { keptHeaders } from '../http/headers.js';
 import type { Configuration } from '../options/options.js';
-import type { DeliveryLetter, Unprocessed } from '../receiver/process-event.js';
 import { DeadLetterCalls } from './dead-letter-calls.js';
 import { retryNote } from './due.js';
 
@@ -27,8 +25,8 @@ export interface LetterRules
 }
 
 /** Undefined without the option. */
-export function letterRules(c: Configuration): LetterRules | undefined {
-  return c.deadLetters && { ...c, store: c.deadLetters };
+export function letterRules(config: Configuration): LetterRules | undefined {
+  return config.deadLetters && { ...config, store: config.deadLetters };
 }
 
 export class Letter implements DeliveryLetter {
@@ -57,9 +55,8 @@ export class Letter implements DeliveryLetter {
    * A replayed letter is already kept, and may have been removed since it was read. If it still exists, it stays until the
    * claim ends, because a discard needs the claim too.
    */
-  async prepare(claim: GrantedClaim): Promise<StoreFailure | undefined> {
-    if (!this.#replayed)
-      return this.#rules.journal ? this.keep({ reason: 'unfinished', attempt: claim.attempt }) : undefined;
+  async prepare(): Promise<StoreFailure | undefined> {
+    if (!this.#replayed) return this.#rules.journal ? this.keep({ reason: 'unfinished' }) : undefined;
     const content = await this.#calls.read(this.#replayed.id);
     if (content instanceof StoreFailure) return content;
     this.gone = content.status !== 'found';
@@ -67,7 +64,8 @@ export class Letter implements DeliveryLetter {
     return undefined;
   }
 
-  async keep({ reason, rejection, attempt = 1 }: Unprocessed): Promise<StoreFailure | undefined> {
+  async keep({ reason, rejection }: Unprocessed): Promise<StoreFailure | undefined> {
+    const { attempt = 1 } = this.#delivery;
     const issues = [...retryNote(rejection), ...(rejection?.issues ?? this.#delivery.issues ?? [])];
     const change = { reason, code: rejection?.code, issues };
     if (this.#id === undefined) return this.#keepNew(change, attempt);
@@ -114,7 +112,8 @@ export class Letter implements DeliveryLetter {
     return undefined;
   }
 
-  async removeAfter({ attempt }: GrantedClaim): Promise<void> {
+  async removeProcessed(): Promise<void> {
+    const { attempt = 1 } = this.#delivery;
     this.#isProcessed = true;
     // Only an earlier attempt can have left a letter of which this delivery does not know.
     if (this.reason !== undefined || attempt > 1) await this.#removeNow();

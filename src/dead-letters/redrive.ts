@@ -9,15 +9,15 @@ import { describeError, shorten, writeLog } from '../logger.js';
 import { type ExhaustedLetter, notifyObserver } from '../observer.js';
 import type { Configuration } from '../options/options.js';
 import type { DeadLetterCalls } from './dead-letter-calls.js';
-import { nextTryAt, pointsPassed, pointsUsed } from './due.js';
+import { countDue, countMade, nextTryAt } from './due.js';
 import { claimCalls, LetterReplayer, withLock } from './letter-replayer.js';
 import { type ReplayEnd, type ReplayedLetter, replay, replaySettings } from './replay.js';
 
 /** What this process knows of a waiting letter. */
 interface Seen {
   readonly attempts: number;
-  /** How many points have had their try, in any process. */
-  readonly used: number;
+  /** How many tries were made, by any process. */
+  readonly triesMade: number;
 }
 
 /** Between two looks, at least: a handler may ask for a time in the past. The sender's `Retry-After` has the same minimum. */
@@ -29,7 +29,7 @@ const IN_PROGRESS: ReplayedLetter = { end: 'inProgress', issues: [] };
 const DONE: ReadonlySet<ReplayEnd> = new Set(['processed', 'duplicates', 'gone', 'rejected']);
 
 export class Redrive {
-  readonly #c: Configuration;
+  readonly #config: Configuration;
   readonly #rules: NonNullable<Configuration['redrive']>;
   readonly #calls: DeadLetterCalls;
   readonly #limiter: InFlightLimiter;
@@ -42,12 +42,12 @@ export class Redrive {
 
   /** @param limiter that of the deliveries: all replays together take at most half of the places */
   constructor(
-    c: Configuration,
+    config: Configuration,
     rules: NonNullable<Configuration['redrive']>,
     calls: DeadLetterCalls,
     limiter: InFlightLimiter,
   ) {
-    this.#c = c;
+    this.#config = config;
     this.#rules = rules;
     this.#calls = calls;
     this.#limiter = limiter;
@@ -59,12 +59,12 @@ export class Redrive {
     this.#nextAt = Number.POSITIVE_INFINITY;
     this.#waiting = new Map();
     const settings = { keys: 'configured', dryRun: false, asListed: true } as const;
-    const replayer = new LetterReplayer(this.#c, this.#calls, settings);
+    const replayer = new LetterReplayer(this.#config, this.#calls, settings);
     const retryIfDue = (letter: DeadLetter) => this.#retryIfDue(letter, replayer);
-    this.#c.handlers.seal();
+    this.#config.handlers.seal();
     try {
       for (const reason of reasons) {
-        const selection = replaySettings(this.#c.namespace, { reason, concurrency });
+        const selection = replaySettings(this.#config.namespace, { reason, concurrency });
         // Not counted first: in Redis that takes long, and close() would wait for it. Letters kept meanwhile are not due yet.
         await replay(this.#calls, this.#limiter, retryIfDue, selection, Number.POSITIVE_INFINITY);
       }
@@ -77,28 +77,29 @@ export class Redrive {
   }
 
   async #retryIfDue(letter: DeadLetter, replayer: LetterReplayer): Promise<ReplayedLetter> {
-    const { points } = this.#rules;
+    const { dueAfterMs } = this.#rules;
     const now = Date.now();
-    const passed = pointsPassed(letter, points, now);
-    const used = this.#usedOf(letter, passed);
-    const nextAt = nextTryAt(letter, points, used);
+    const triesDue = countDue(letter, dueAfterMs, now);
+    const triesMade = this.#triesMadeOf(letter, triesDue);
+    const nextAt = nextTryAt(letter, dueAfterMs, triesMade);
     if (nextAt === undefined || nextAt > now) {
-      this.#note(letter, { attempts: letter.attempts, used }, nextAt);
+      this.#note(letter, { attempts: letter.attempts, triesMade }, nextAt);
       return NOT_DUE;
     }
     const replayed = await this.#retry(letter, replayer);
     if (DONE.has(replayed.end)) return replayed;
     if (replayed.end === 'inProgress') {
       // The process that is processing it may die, so it stays due.
-      this.#note(letter, { attempts: letter.attempts, used }, undefined);
+      this.#note(letter, { attempts: letter.attempts, triesMade }, undefined);
       return replayed;
     }
-    const after = Math.min(used + 1, passed);
+    const madeByNow = Math.min(triesMade + 1, triesDue);
     const tried = await this.#afterTry(letter, replayed.end);
-    const next = tried && nextTryAt(tried, points, after);
-    // If that time has passed, a try was missed, or the wait was not written: the next look comes after `every`, not at once.
+    const next = tried && nextTryAt(tried, dueAfterMs, madeByNow);
+    // Overdue again after a try: further tries were missed while the process was down, or the store did not write how long the
+    // handler asked to wait. The next look then comes after `every`, because looking at once could become a loop.
     const nextLook = next !== undefined && next > now - 1 ? next : undefined;
-    this.#note(letter, { attempts: letter.attempts + 1, used: after }, nextLook);
+    this.#note(letter, { attempts: letter.attempts + 1, triesMade: madeByNow }, nextLook);
     if (tried && next === undefined) this.#exhausted(tried);
     return replayed;
   }
@@ -113,8 +114,8 @@ export class Redrive {
 
   /** One process at a time, until the letter records the try: the next process would try it again at once. */
   async #retry(letter: DeadLetter, replayer: LetterReplayer): Promise<ReplayedLetter> {
-    const locks = claimCalls(this.#c, this.#calls);
-    const key = `${this.#c.namespace}:redrive:${digestOf(Buffer.from(letter.id))}`;
+    const locks = claimCalls(this.#config, this.#calls);
+    const key = `${this.#config.namespace}:redrive:${digestOf(Buffer.from(letter.id))}`;
     // If the letter cannot be read, that is logged already. It stays due, and those behind it do not wait for it.
     const replayed = await withLock(locks, key, () => replayer.replay(letter)).catch((error) => {
       if (StoreError.is(error)) return undefined;
@@ -123,11 +124,11 @@ export class Redrive {
     return !replayed || replayed instanceof StoreFailure ? IN_PROGRESS : replayed;
   }
 
-  /** If others have tried the letter meanwhile, its attempts tell how many points are used. */
-  #usedOf(letter: DeadLetter, passed: number): number {
+  /** If others have tried the letter meanwhile, its attempts tell how many tries were made. */
+  #triesMadeOf(letter: DeadLetter, triesDue: number): number {
     const before = this.#seen.get(letter.id);
-    if (before?.attempts === letter.attempts) return before.used;
-    return Math.max(before?.used ?? 0, pointsUsed(letter, passed));
+    if (before?.attempts === letter.attempts) return before.triesMade;
+    return Math.max(before?.triesMade ?? 0, countMade(letter, triesDue));
   }
 
   #note({ id }: DeadLetter, seen: Seen, nextAt: number | undefined): void {
@@ -139,9 +140,9 @@ export class Redrive {
     const { log } = this.#calls.caller;
     const names = { eventId: shorten(eventId), eventName: shorten(eventName) };
     writeLog(log, 'error', { deadLetterId: shorten(id), ...names, attempts }, LAST);
-    const declared = this.#c.events.has(eventName);
+    const declared = this.#config.events.has(eventName);
     const letter: ExhaustedLetter = { id, reason, eventName, declared, attempts };
-    const { observer } = this.#c;
+    const { observer } = this.#config;
     notifyObserver(() => observer?.exhausted?.(letter), {
       observerFailed: (error) =>
         writeLog(log, 'error', { error: describeError(error) }, 'the observer failed'),

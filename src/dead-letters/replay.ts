@@ -105,11 +105,11 @@ export function replaySettings(namespace: string, options: ReplayOptions = {}): 
   refuseUnknownOptions(filter, [...FILTERS, 'dryRun', 'keys', 'concurrency', 'onProgress', 'signal']);
   check.boolean('dryRun', dryRun);
   if (keys !== 'configured' && keys !== 'any')
-    throw new ConfigurationError(`keys is ${show(keys)}. Give "configured" or "any".`);
+    throw new ConfigurationError(`keys is ${show(keys)}. Pass "configured" or "any".`);
   if (onProgress !== undefined && typeof onProgress !== 'function')
-    throw new ConfigurationError(`onProgress is ${show(onProgress)}. Give a function.`);
+    throw new ConfigurationError(`onProgress is ${show(onProgress)}. Pass a function.`);
   if (signal !== undefined && typeof signal?.aborted !== 'boolean')
-    throw new ConfigurationError(`signal is ${show(signal)}. Give the signal of an AbortController.`);
+    throw new ConfigurationError(`signal is ${show(signal)}. Pass the signal of an AbortController.`);
   return {
     query: queryOf(namespace, filter),
     dryRun,

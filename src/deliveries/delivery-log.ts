@@ -191,7 +191,7 @@ function lineOf(delivery: Delivery, result: Result, status?: number): Record<str
   if (delivery.verdict) line.verdict = delivery.verdict.verdict;
   if (delivery.letter?.reason) line.deadLetter = delivery.letter.reason;
   if (delivery.keyIndex !== undefined) line.keyIndex = delivery.keyIndex;
-  line.bytes = delivery.rawBody.length;
+  line.bytes = delivery.length;
   line.ms = Math.round((performance.now() - delivery.startedAt) * 10) / 10;
   const hint = result instanceof Rejection ? hintOf(result) : result === 'ignored' && whyIgnored(delivery);
   // Not for a job, which its broker keeps.

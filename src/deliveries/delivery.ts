@@ -1,6 +1,7 @@
 // What is known about one delivery, filled in on its way through the stations.
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Fingerprint } from '../claims/fingerprint.js';
+import type { StoreFailure } from '../claims/timed-calls.js';
 import type { DeadLetterReason } from '../contracts/dead-letter-store.js';
 import { type ErrorCode, type Issue, Rejection, WebhookError } from '../errors.js';
 import type { Decoded, EventNames } from '../events/envelope.js';
@@ -14,23 +15,30 @@ export type Result = Outcome | Rejection;
 const NO_BYTES = Buffer.alloc(0);
 const UNPROVEN: Fingerprint = { text: '', matches: () => false };
 
+type Proven = Pick<Delivery, 'rawBody' | 'keyIndex' | 'fingerprint'> &
+  Partial<Pick<Delivery, 'keyId' | 'simulated'>>;
+
 export class Delivery {
   readonly headers: IncomingHttpHeaders;
   /** The logger of the receiver or of the request, not yet bound to an event. */
   readonly logger: Logger;
   readonly startedAt = performance.now();
+  /** Of the body, also of one that is not authentic. */
+  length = 0;
+  /** Empty until the signature is verified, like the next four. */
   rawBody: Buffer = NO_BYTES;
   keyIndex: number | undefined;
   /** See {@link SigningKey}. */
   keyId: string | undefined;
   /** Whether a key of the simulator signed it. */
   simulated = false;
-  /** Set once the signature is verified. */
   fingerprint: Fingerprint = UNPROVEN;
   /** What was signed, once it is decoded. */
   event: EventNames | undefined;
   /** Undefined without dead letters. */
-  letter: { readonly reason: DeadLetterReason | undefined } | undefined;
+  letter: DeliveryLetter | undefined;
+  /** A job of a queue: if it fails, the queue still has it, so an event that handlers refuse is not lost. */
+  queued = false;
   /** The number of the claim; for a job without a store, how often a worker has started it. */
   attempt: number | undefined;
   /** Set once the store is called. */
@@ -42,7 +50,7 @@ export class Delivery {
   /** The event was completed before, with other bytes. */
   conflict = false;
   /** Resolves when the delivery is answered and its handlers have settled. Never rejects. */
-  finished: Promise<void> | undefined;
+  ended: Promise<void> | undefined;
   #copy: Buffer | undefined;
   #decoded: Decoded | undefined;
   #log: Logger | undefined;
@@ -52,6 +60,16 @@ export class Delivery {
   constructor(headers: IncomingHttpHeaders, logger: Logger) {
     this.headers = headers;
     this.logger = logger;
+  }
+
+  /** The signature of the bytes is verified: now, when their letter was kept, or before they were queued. */
+  proven({ rawBody, keyIndex, keyId, simulated = false, fingerprint }: Proven): void {
+    this.length = rawBody.length;
+    this.rawBody = rawBody;
+    this.keyIndex = keyIndex;
+    this.keyId = keyId;
+    this.simulated = simulated;
+    this.fingerprint = fingerprint;
   }
 
   get decoded(): Decoded | undefined {
@@ -141,10 +159,32 @@ export class Delivery {
       ...(this.verdict && { verdict: this.verdict.verdict }),
       ...(this.letter?.reason && { deadLetter: this.letter.reason }),
       ...(storeMs !== undefined && { storeMs }),
-      bytes: this.rawBody.length,
+      bytes: this.length,
       durationMs: performance.now() - this.startedAt,
       // Only these fields: a call of a handler has more properties than its report.
       handlers: (this.calls ?? []).map(({ name, status, durationMs }) => ({ name, status, durationMs })),
     };
   }
+}
+
+/** Why an attempt did not process the event. */
+export interface Unprocessed {
+  readonly reason: DeadLetterReason;
+  readonly rejection?: Rejection | undefined;
+}
+
+/** The dead letter of one delivery, while its event is being processed. No method rejects. */
+export interface DeliveryLetter {
+  /** Why the event is kept; undefined if it is not, as far as this delivery knows. */
+  readonly reason: DeadLetterReason | undefined;
+  /** The letter was processed or discarded while it was being replayed. */
+  readonly gone: boolean;
+  /** Called under the claim before any handler runs: the journal keeps the event, and a replay checks whether its letter is gone. */
+  prepare(): Promise<StoreFailure | undefined>;
+  /** @returns a failure if the event is not kept, so that only its sender has it */
+  keep(unprocessed: Unprocessed): Promise<StoreFailure | undefined>;
+  /** Called when this delivery has processed the event. */
+  removeProcessed(): Promise<void>;
+  /** Called when another delivery has processed the event. @param completed the fingerprint of the bytes it processed */
+  removeCompleted(completed: string): Promise<void>;
 }

@@ -20,7 +20,7 @@ export class RetryAfterError extends BrandedError {
   readonly retryAfterMs: number;
 
   /**
-   * @param retryAfter milliseconds, text like `'30s'`, or a Date
+   * @param retryAfter milliseconds, a string like `'30s'`, or a Date
    * @throws {ConfigurationError} for anything else
    */
   constructor(
@@ -58,27 +58,27 @@ export type Verdict =
 /** What the error of one handler says. */
 export type Objection = Verdict['verdict'];
 
-export function objectionOf(failure: unknown): Objection {
-  if (RetryAfterError.is(failure)) return 'later';
-  return NonRetriableError.is(failure) ? 'never' : 'failed';
+export function objectionOf(error: unknown): Objection {
+  if (RetryAfterError.is(error)) return 'later';
+  return NonRetriableError.is(error) ? 'never' : 'failed';
 }
 
 /**
  * `failed` if any handler failed, because a retry may help; else `later`, after the longest wait; `never` only if all say so.
  *
- * @param failures what the handlers threw: at least one error
+ * @param errors what the handlers threw: at least one error
  */
-export function verdictOf(failures: readonly unknown[]): Verdict {
-  const objections = new Set(failures.map(objectionOf));
-  if (objections.has('failed')) return { verdict: 'failed', error: new HandlerError(failures) };
-  if (!objections.has('later')) return { verdict: 'never', error: new HandlerError(failures) };
-  return { verdict: 'later', delayMs: Math.max(...failures.map(delayOf)) };
+export function verdictOf(errors: readonly unknown[]): Verdict {
+  const objections = new Set(errors.map(objectionOf));
+  if (objections.has('failed')) return { verdict: 'failed', error: new HandlerError(errors) };
+  if (!objections.has('later')) return { verdict: 'never', error: new HandlerError(errors) };
+  return { verdict: 'later', delayMs: Math.max(...errors.map(delayOf)) };
 }
 
 /** Another copy of this package may have made the error, and its getters may throw. */
-function delayOf(failure: unknown): number {
+function delayOf(error: unknown): number {
   try {
-    const delayMs = Number((failure as Partial<RetryAfterError>).retryAfterMs);
+    const delayMs = Number((error as Partial<RetryAfterError>).retryAfterMs);
     return Number.isFinite(delayMs) ? Math.max(delayMs, 0) : 0;
   } catch {
     return 0;
@@ -91,6 +91,6 @@ function waitOf(retryAfter: unknown): number {
     : parseDuration(retryAfter);
   if (ms !== undefined && Number.isSafeInteger(Math.ceil(ms))) return ms;
   throw new ConfigurationError(
-    `RetryAfterError was given ${types.isDate(retryAfter) ? 'an invalid Date' : show(retryAfter)}. Give milliseconds, text like "30s", or a Date.`,
+    `RetryAfterError was given ${types.isDate(retryAfter) ? 'an invalid Date' : show(retryAfter)}. Pass milliseconds, a string like "30s", or a Date.`,
   );
 }

@@ -116,12 +116,12 @@ export function declareEvents(events: EventSchemas = {}): EventRegistry {
   for (const [name, schema] of Object.entries(events)) {
     if (!isEventName(name) || name.includes('*')) {
       throw new ConfigurationError(
-        `events has the name ${show(name)}. Give <resource>.<action>, such as "refund.succeeded".`,
+        `events has the name ${show(name)}. Pass <resource>.<action>, such as "refund.succeeded".`,
       );
     }
     if (typeof schema?.['~standard']?.validate !== 'function') {
       throw new ConfigurationError(
-        `events[${show(name)}] is ${show(schema)}. Give a Standard Schema for its payload: zod, valibot, arktype, …`,
+        `events[${show(name)}] is ${show(schema)}. Pass a Standard Schema for its payload: zod, valibot, arktype, …`,
       );
     }
     registry.set(name, schema);

@@ -1,16 +1,10 @@
 // The context that a handler is given with its event.
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Claim } from '../contracts/idempotency-store.js';
 import type { Delivery } from '../deliveries/delivery.js';
 import { ConfigurationError, type Issue } from '../errors.js';
 import type { EventNames } from '../events/envelope.js';
 import type { Logger } from '../logger.js';
 import type { HandlerContext } from './handler.js';
-
-/** The part of a claim that handlers see. */
-export interface Attempt extends Pick<Claim<object>, 'attempt' | 'finished'> {
-  readonly forHandler: Claim<object>['forHandler'];
-}
 
 // Registered, because a queue may be loaded by the other module system than the receiver.
 const RUN = Symbol.for('payment-webhooks.run');

@@ -1,5 +1,7 @@
 // One run of the handlers of an event: starts their calls and tracks their results.
 
+import type { GrantedClaim } from '../claims/claim-reply.js';
+import type { Lease } from '../claims/lease.js';
 import type { HandlerClaim } from '../contracts/idempotency-store.js';
 import type { Delivery } from '../deliveries/delivery.js';
 import { type Objection, objectionOf } from '../deliveries/verdict.js';
@@ -8,17 +10,16 @@ import type { EventNames } from '../events/envelope.js';
 import { handlerErrorFields, type Logger, type LogLevel, writeLog } from '../logger.js';
 import { type HandlerReport, type Observer, observed } from '../observer.js';
 import { withDeadline } from '../time.js';
-import { type Attempt, DeliveryContext, NO_ONCE, ONCE_UNNAMED } from './handler-context.js';
-import type { MatchedHandlers, Registration } from './handlers.js';
-import type { SerialValues } from './serial-locks.js';
+import { DeliveryContext, NO_ONCE, ONCE_UNNAMED } from './handler-context.js';
+import type { MatchedHandlers, Registration, SerialValues } from './handlers.js';
 
 /** What all calls of a run share. */
 interface RunInput {
   readonly delivery: Delivery;
-  readonly attempt: Attempt;
+  /** What handlers see of the claim. */
+  readonly claim: Pick<GrantedClaim, 'attempt' | 'finished' | 'forHandler'>;
   /** The lease of the claim, if there is one. */
-  readonly lease?: { readonly expired: boolean } | undefined;
-  readonly serialValues?: SerialValues | undefined;
+  readonly lease?: Lease | undefined;
   readonly observer: Observer | undefined;
 }
 
@@ -43,16 +44,18 @@ const OBJECTIONS = {
 export class HandlerRun {
   readonly calls: readonly HandlerCall[];
   /** What the failed handlers threw. */
-  readonly failures: unknown[] = [];
+  readonly errors: unknown[] = [];
   /** Completion keys of named handlers that have succeeded, on this attempt or an earlier one. */
-  finished: readonly string[];
+  completedHandlers: readonly string[];
   /** Resolves when every handler has settled. Never rejects. */
   settled: Promise<unknown> = Promise.resolve();
   readonly input: RunInput;
+  readonly serialValues: SerialValues | undefined;
 
-  constructor({ handlers, subject }: MatchedHandlers, input: RunInput) {
+  constructor({ handlers, subject, serialValues }: MatchedHandlers, input: RunInput) {
     this.input = input;
-    this.finished = input.attempt.finished;
+    this.serialValues = serialValues;
+    this.completedHandlers = input.claim.finished;
     this.calls = handlers.map((handler) => new HandlerCall(handler, subject, this));
   }
 
@@ -60,10 +63,10 @@ export class HandlerRun {
   start(): void {
     const latest = new Map<string, Promise<void>>();
     const runs = this.calls.map((call) => {
-      const value = this.input.serialValues?.get(call.handler);
-      if (value === undefined) return call.run();
+      const value = this.serialValues?.get(call.handler);
+      if (value === undefined) return call.start();
       const previous = latest.get(value);
-      const done = previous ? previous.then(() => call.run()) : call.run();
+      const done = previous ? previous.then(() => call.start()) : call.start();
       latest.set(value, done);
       return done;
     });
@@ -90,7 +93,7 @@ export class HandlerRun {
   failUncommitted(names: readonly string[]): void {
     for (const call of this.calls) if (names.includes(call.handler.onceKey ?? '')) call.failUncommitted();
     // A store of a user's own may name none of them.
-    if (this.failures.length === 0) this.failures.push(new ConfigurationError(UNCOMMITTED));
+    if (this.errors.length === 0) this.errors.push(new ConfigurationError(UNCOMMITTED));
   }
 
   /** Whether all handlers settle within this many milliseconds. */
@@ -114,7 +117,7 @@ export class HandlerCall implements HandlerReport {
   readonly #run: HandlerRun;
   #tookSignal = false;
   /** The handler called `once`, and the store has none. */
-  #refusal: ConfigurationError | undefined;
+  #onceError: ConfigurationError | undefined;
   /**
    * Its writes of `once` may not be committed, or are those of other bytes. A next attempt that took it for finished would
    * lose the writes, or the conflict. It runs once more instead, and `once` skips what is committed.
@@ -150,22 +153,22 @@ export class HandlerCall implements HandlerReport {
   }
 
   /** Never rejects. */
-  async run(): Promise<void> {
-    const { attempt, delivery, lease, serialValues } = this.#run.input;
+  async start(): Promise<void> {
+    const { claim, delivery, lease } = this.#run.input;
     const { completionKey } = this.handler;
-    if (completionKey !== undefined && attempt.finished.includes(completionKey)) {
+    if (completionKey !== undefined && claim.finished.includes(completionKey)) {
       this.status = 'skipped';
       return;
     }
     // A handler that waited for another one may start long after the claim.
-    if (serialValues && (delivery.claimLost || lease?.expired)) {
+    if (this.#run.serialValues && (delivery.claimLost || lease?.expired)) {
       this.#fail(new WebhookError('CLAIM_LOST'), {}, 'error', NOT_STARTED);
       return;
     }
     const startedAt = performance.now();
     try {
       await this.#callHandler();
-      if (this.#refusal) throw this.#refusal;
+      if (this.#onceError) throw this.#onceError;
     } catch (error) {
       const [level, message] = OBJECTIONS[objectionOf(error)];
       this.#fail(error, handlerErrorFields(error, delivery.simulated), level, message);
@@ -179,27 +182,27 @@ export class HandlerCall implements HandlerReport {
       return;
     }
     if (completionKey !== undefined && !this.#isUnproven)
-      this.#run.finished = [...this.#run.finished, completionKey];
+      this.#run.completedHandlers = [...this.#run.completedHandlers, completionKey];
     this.status = 'fulfilled';
   }
 
   /** Remembered, because the handler has failed even if it catches the error. */
   refuseOnce(): ConfigurationError {
-    const { attempt } = this.#run.input;
-    this.#refusal ??= new ConfigurationError(attempt.forHandler ? ONCE_UNNAMED : NO_ONCE);
-    return this.#refusal;
+    const { claim } = this.#run.input;
+    this.#onceError ??= new ConfigurationError(claim.forHandler ? ONCE_UNNAMED : NO_ONCE);
+    return this.#onceError;
   }
 
   failUncommitted(): void {
     const { completionKey } = this.handler;
-    this.#run.finished = this.#run.finished.filter((key) => key !== completionKey);
+    this.#run.completedHandlers = this.#run.completedHandlers.filter((key) => key !== completionKey);
     const error = new ConfigurationError(UNCOMMITTED);
     this.#fail(error, handlerErrorFields(error), 'error', OBJECTIONS.failed[1]);
   }
 
   /** @throws what the handler throws, now or by a promise */
   #callHandler(): unknown {
-    const { forHandler } = this.#run.input.attempt;
+    const { forHandler } = this.#run.input.claim;
     const { onceKey } = this.handler;
     if (!forHandler || onceKey === undefined) return this.#callWith(undefined);
     const beforeCommit = () => {
@@ -227,12 +230,12 @@ export class HandlerCall implements HandlerReport {
   }
 
   #callWith(added: object | undefined): unknown {
-    const { attempt, delivery, observer } = this.#run.input;
-    const context = new DeliveryContext(this, delivery, attempt.attempt, added);
-    const call = () => this.handler.run(this.#subject as never, context as never);
+    const { claim, delivery, observer } = this.#run.input;
+    const context = new DeliveryContext(this, delivery, claim.attempt, added);
+    const call = () => this.handler.fn(this.#subject as never, context as never);
     const wrap = observer?.handler?.bind(observer);
     if (!wrap || !delivery.event) return call();
-    const described = { event: delivery.event, name: this.name, attempt: attempt.attempt };
+    const described = { event: delivery.event, name: this.name, attempt: claim.attempt };
     return observed(
       (inner) => wrap(described, inner),
       async () => void (await call()),
@@ -240,8 +243,8 @@ export class HandlerCall implements HandlerReport {
     );
   }
 
-  #fail(failure: unknown, fields: object, level: LogLevel, message: string): void {
-    this.#run.failures.push(failure);
+  #fail(error: unknown, fields: object, level: LogLevel, message: string): void {
+    this.#run.errors.push(error);
     writeLog(this.log, level, { handler: this.name, ...fields }, message);
     this.status = 'rejected';
   }

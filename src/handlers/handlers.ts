@@ -17,10 +17,13 @@ export interface Registration {
    * an event does not: with a second one its key would change.
    */
   readonly onceKey: string | undefined;
-  readonly run: (subject: never, context: never) => unknown;
+  readonly fn: (subject: never, context: never) => unknown;
   /** Handlers with the same value never run at the same time. */
   readonly serial: ((subject: never) => unknown) | undefined;
 }
+
+/** The serial value of each handler with the option `serial`. */
+export type SerialValues = ReadonlyMap<Registration, string>;
 
 /** The handlers of one event. */
 export interface MatchedHandlers {
@@ -30,6 +33,8 @@ export interface MatchedHandlers {
   readonly subject: unknown;
   /** The outcome if all of them succeed. */
   readonly outcome: Outcome;
+  /** Handlers with an equal value run one after another. */
+  readonly serialValues?: SerialValues | undefined;
 }
 
 /** Where a handler is registered. */
@@ -108,7 +113,7 @@ export class Handlers {
   #matchingLists(pattern: string): Registration[][] {
     if (typeof pattern !== 'string' || (pattern !== '*' && !isEventName(pattern))) {
       throw new ConfigurationError(
-        `${show(pattern)} is not an event name or pattern. Give <resource>.<action>, <resource>.* or *.`,
+        `${show(pattern)} is not an event name or pattern. Pass <resource>.<action>, <resource>.* or *.`,
       );
     }
     const prefix = pattern.endsWith('.*') ? pattern.slice(0, -1) : undefined;
@@ -132,12 +137,12 @@ export class Handlers {
     }
     if (typeof handler !== 'function') {
       throw new ConfigurationError(
-        `${call} was given ${show(handler)}. Give a function (event, context) => ….`,
+        `${call} was given ${show(handler)}. Pass a function (event, context) => ….`,
       );
     }
     if (isGenerator(handler)) {
       throw new ConfigurationError(
-        `${call} was given a generator function, which does not run when it is called. Give async (event, context) => ….`,
+        `${call} was given a generator function, which does not run when it is called. Pass async (event, context) => ….`,
       );
     }
     if (ANSWERS_REQUEST.test(Function.prototype.toString.call(handler))) {
@@ -152,9 +157,9 @@ export class Handlers {
       throw new ConfigurationError(
         `${call} has serial, which needs lock() of the store, and this store has none. Add lock() to it, or remove serial.`,
       );
-    const run = handler as Registration['run'];
+    const fn = handler as Registration['fn'];
     const completionKey = name === undefined ? undefined : `${kind ?? ''}${name}`;
-    return { name: name ?? (handler.name || pattern), completionKey, onceKey: completionKey, run, serial };
+    return { name: name ?? (handler.name || pattern), completionKey, onceKey: completionKey, fn, serial };
   }
 }
 
@@ -171,19 +176,19 @@ function isGenerator(handler: object): boolean {
 function checkOptions(call: string, options: HandlerOptions = {}): HandlerOptions {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new ConfigurationError(
-      `${call} was given the options ${show(options)}. Give an object such as { name: 'receipt' }.`,
+      `${call} was given the options ${show(options)}. Pass an object such as { name: 'receipt' }.`,
     );
   }
   refuseUnknownOptions(options, ['name', 'serial'], `${call}: `);
   const { name, serial } = options;
   if (name !== undefined && (typeof name !== 'string' || !HANDLER_NAME.test(name))) {
     throw new ConfigurationError(
-      `${call} has the name ${show(name)}. Give 1 to 64 printable ASCII characters.`,
+      `${call} has the name ${show(name)}. Pass 1 to 64 printable ASCII characters.`,
     );
   }
   if (serial !== undefined && typeof serial !== 'function') {
     throw new ConfigurationError(
-      `${call} has serial ${show(serial)}. Give a function that returns text: (event) => event.payload.….`,
+      `${call} has serial ${show(serial)}. Pass a function that returns a string: (event) => event.payload.….`,
     );
   }
   return options;
@@ -191,8 +196,8 @@ function checkOptions(call: string, options: HandlerOptions = {}): HandlerOption
 
 /** Adds it to all of the lists, or to none. */
 function add(registration: Registration, lists: readonly Registration[][]): void {
-  const { name, onceKey, run } = registration;
-  if (lists.flat().some((other) => other.run === run)) {
+  const { name, onceKey, fn } = registration;
+  if (lists.flat().some((other) => other.fn === fn)) {
     throw new ConfigurationError(
       `One function is registered twice for the same event ("${name}"), so each delivery would run it twice. Register it once.`,
     );

@@ -2,17 +2,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { digestOf } from '../claims/fingerprint.js';
 import { Lease } from '../claims/lease.js';
-import { type Claimant, StoreCalls, type StoreRules } from '../claims/store-calls.js';
-import { StoreFailure } from '../claims/timed-calls.js';
+import { StoreCalls, type StoreRules } from '../claims/store-calls.js';
+import { type StoreCaller, StoreFailure } from '../claims/timed-calls.js';
 import type { IdempotencyStore } from '../contracts/idempotency-store.js';
 import { ConfigurationError, HandlerError, Rejection, storeUnavailable } from '../errors.js';
 import { handlerErrorFields, writeLog } from '../logger.js';
 import { show } from '../misuse.js';
 import { withDeadline } from '../time.js';
-import type { MatchedHandlers, Registration } from './handlers.js';
-
-/** The serial value of each handler with the option `serial`. */
-export type SerialValues = ReadonlyMap<Registration, string>;
+import type { MatchedHandlers, Registration, SerialValues } from './handlers.js';
 
 type Rules = StoreRules & { readonly namespace: string };
 
@@ -25,7 +22,7 @@ const WAITED = 'Another event with the same serial value was being handled until
 /** @returns a rejection if a serial function fails; undefined if no handler has one */
 export function serialValuesOf(
   { handlers, subject }: MatchedHandlers,
-  claimant: Claimant & { readonly simulated: boolean },
+  caller: StoreCaller & { readonly simulated: boolean },
 ): SerialValues | Rejection | undefined {
   const serial = handlers.filter((handler) => handler.serial !== undefined);
   if (serial.length === 0) return undefined;
@@ -42,8 +39,8 @@ export function serialValuesOf(
       }
       values.set(handler, value);
     } catch (cause) {
-      const fields = { handler: handler.name, ...handlerErrorFields(cause, claimant.simulated) };
-      writeLog(claimant.log, 'error', fields, 'the serial function of a handler failed');
+      const fields = { handler: handler.name, ...handlerErrorFields(cause, caller.simulated) };
+      writeLog(caller.log, 'error', fields, 'the serial function of a handler failed');
       return new Rejection('HANDLER_FAILED', { cause: new HandlerError([cause]) });
     }
   }
@@ -53,20 +50,20 @@ export function serialValuesOf(
 /** The locks that one delivery holds. */
 export class SerialLocks {
   readonly #store: IdempotencyStore<object>;
-  readonly #claimant: Claimant;
+  readonly #caller: StoreCaller;
   readonly #rules: Rules;
   readonly #releases: (() => Promise<void> | void)[] = [];
   readonly #turnEnds: (() => void)[] = [];
   #endingTurns: NodeJS.Timeout | undefined;
 
-  constructor(store: IdempotencyStore<object>, claimant: Claimant, rules: Rules) {
+  constructor(store: IdempotencyStore<object>, caller: StoreCaller, rules: Rules) {
     this.#store = store;
-    this.#claimant = claimant;
+    this.#caller = caller;
     this.#rules = rules;
   }
 
-  /** @returns the values, or why a lock was not granted. In any case the caller must {@link release} */
-  async acquire(values: SerialValues, deadline: number): Promise<SerialValues | Rejection> {
+  /** @returns why a lock was not granted, if so. In any case the caller must {@link release} */
+  async acquire(values: SerialValues, deadline: number): Promise<Rejection | undefined> {
     // Sorted, so that no two deliveries wait for each other.
     for (const value of [...new Set(values.values())].sort()) {
       // UTF-16: in UTF-8 all values with a lone surrogate would share one key, and a delivery would wait for itself.
@@ -75,10 +72,10 @@ export class SerialLocks {
       if (!endTurn) return stillLocked();
       this.#turnEnds.push(endTurn);
       this.#releases.push(endTurn);
-      const refused = await this.#lock(key, deadline);
-      if (refused) return refused;
+      const notLocked = await this.#lock(key, deadline);
+      if (notLocked) return notLocked;
     }
-    return values;
+    return undefined;
   }
 
   /**
@@ -99,7 +96,7 @@ export class SerialLocks {
 
   async #lock(key: string, deadline: number): Promise<Rejection | undefined> {
     for (let wait = FIRST_PAUSE_MS; ; wait = Math.min(wait * 2, MAX_PAUSE_MS)) {
-      const calls = new StoreCalls(this.#store, this.#claimant, this.#rules);
+      const calls = new StoreCalls(this.#store, this.#caller, this.#rules);
       const lock = await calls.lock(key);
       if (lock instanceof StoreFailure) return storeUnavailable(lock);
       if (lock) {

@@ -52,7 +52,7 @@ export function observeDeadLetters(
 ): () => void {
   if (typeof hooks?.deadLetters?.count !== 'function') {
     throw new ConfigurationError(
-      `observeDeadLetters() was given ${show(hooks)} without dead letters. Give what receiver({ deadLetters }) returned.`,
+      `observeDeadLetters() was given ${show(hooks)} without dead letters. Pass what receiver({ deadLetters }) returned.`,
     );
   }
   refuseUnknownOptions(byName('The second argument of observeDeadLetters()', options, 'options'), [

@@ -69,7 +69,7 @@ function whileRegistered(observer: Required<Observer>, isRegistered: () => boole
 function checkOptions(options: OpenTelemetryOptions): void {
   if (typeof options !== 'object' || options === null) {
     throw new ConfigurationError(
-      `openTelemetry() was given ${show(options)}. Give an object of options, or nothing.`,
+      `openTelemetry() was given ${show(options)}. Pass an object of options, or nothing.`,
     );
   }
   refuseUnknownOptions(options, ['tracerProvider', 'meterProvider']);
@@ -81,5 +81,5 @@ function checkOptions(options: OpenTelemetryOptions): void {
 export function checkProvider(option: string, provider: unknown, method: string): void {
   if (provider === undefined) return;
   if (typeof (provider as Record<string, unknown> | null)?.[method] === 'function') return;
-  throw new ConfigurationError(`${option} is ${show(provider)}. Give an object with ${method}().`);
+  throw new ConfigurationError(`${option} is ${show(provider)}. Pass an object with ${method}().`);
 }

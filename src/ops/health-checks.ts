@@ -123,7 +123,7 @@ export function storeCheck(reached: Reachable | undefined): HealthCheck {
     'The idempotency store does not answer or cannot be used, so deliveries are answered 503. The log names the cause.';
   const result = check('store', { value, ok: value !== 'unreachable', advice });
   if (value !== 'unknown') return result;
-  return { ...result, advice: 'Give your store a ping() method, so that this check can call it.' };
+  return { ...result, advice: 'Add a ping() method to your store, so that this check can call it.' };
 }
 
 /** @param count undefined when the store did not count them in time */

@@ -5,7 +5,7 @@ import { defineOptions, type OptionRule, option, optional } from '../options/def
 import * as check from '../options/option-checks.js';
 import { parseDuration } from '../time.js';
 
-/** A value without a threshold is only reported. Durations are milliseconds, or text like `'6h'`. */
+/** A value without a threshold is only reported. Durations are milliseconds, or a string like `'6h'`. */
 export interface HealthOptions {
   /** Longest time without an authentic delivery, starting when the receiver is created. @default no threshold */
   readonly silence?: number | string | undefined;
@@ -54,10 +54,12 @@ export function healthRules(options: HealthOptions, letters: boolean): HealthRul
 function duration(value: unknown, option: string): number {
   const ms = parseDuration(value);
   if (ms !== undefined && ms >= 1) return ms;
-  throw new ConfigurationError(`${option} is ${show(value)}. Give milliseconds from 1, or text like "6h".`);
+  throw new ConfigurationError(
+    `${option} is ${show(value)}. Pass milliseconds from 1, or a string like "6h".`,
+  );
 }
 
 function shareOfAll(value: unknown): number {
   if (typeof value === 'number' && value >= 0 && value <= 1) return value;
-  throw new ConfigurationError(`refused is ${show(value)}. Give a share from 0 to 1, such as 0.5.`);
+  throw new ConfigurationError(`refused is ${show(value)}. Pass a share from 0 to 1, such as 0.5.`);
 }

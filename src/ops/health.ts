@@ -43,7 +43,7 @@ export function health(
   const stats = (hooks as { readonly [RECEIVER_STATS]?: ReceiverStats } | null | undefined)?.[RECEIVER_STATS];
   if (!stats) {
     throw new ConfigurationError(
-      `health() was given ${show(hooks)}. Give what receiver() returned: app.get('/healthz', health(hooks)).`,
+      `health() was given ${show(hooks)}. Pass what receiver() returned: app.get('/healthz', health(hooks)).`,
     );
   }
   const rules = healthRules(options, hooks.deadLetters !== undefined);

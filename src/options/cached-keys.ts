@@ -14,7 +14,7 @@ import * as check from './option-checks.js';
 export type LoadKeys = () => string | readonly string[] | Promise<string | readonly string[]>;
 
 export interface CachedKeysOptions {
-  /** How long loaded keys are used without loading them again: `ms`-style text or milliseconds. @default '5m' */
+  /** How long loaded keys are used without loading them again: `ms`-style string or milliseconds. @default '5m' */
   readonly ttl?: number | string | undefined;
   /**
    * A delivery that none of the keys signed reloads them at once. If they were loaded within this time, it is answered 503
@@ -57,7 +57,7 @@ export function cachedKeys(load: LoadKeys, options: CachedKeysOptions = {}): Key
     // Text is most likely the private key itself, so it is not shown.
     const got = typeof load === 'string' ? 'text' : show(load);
     throw new ConfigurationError(
-      `cachedKeys() was given ${got}. Give a function that loads the keys: cachedKeys(async () => …).`,
+      `cachedKeys() was given ${got}. Pass a function that loads the keys: cachedKeys(async () => …).`,
     );
   }
   const cache = new KeyCache(load, CACHE_OPTIONS.read(options));

@@ -59,7 +59,7 @@ export function oneOf<const Word extends string>(...words: readonly Word[]): Opt
   const list = quoted.replace(/, (?=[^,]*$)/, ' or ');
   return option(words[0], (value, name) => {
     if (words.includes(value as Word)) return value as Word;
-    throw new ConfigurationError(`${name} is ${show(value)}. Give ${list}.`);
+    throw new ConfigurationError(`${name} is ${show(value)}. Pass ${list}.`);
   });
 }
 

@@ -54,8 +54,8 @@ export function resolveKeys(
   if (fromEnvironment === undefined) {
     throw new ConfigurationError(
       isGiven
-        ? `privateKey was given as undefined, and the environment variable ${KEY_VARIABLE} is not set. Give text, a list, or a function.`
-        : `No private key. Set the environment variable ${KEY_VARIABLE}, or give the option privateKey: text, a list, or a function.`,
+        ? `privateKey was given as undefined, and the environment variable ${KEY_VARIABLE} is not set. Pass a string, an array, or a function.`
+        : `No private key. Set the environment variable ${KEY_VARIABLE}, or pass the option privateKey: a string, an array, or a function.`,
     );
   }
   const keys = keysIn(fromEnvironment);

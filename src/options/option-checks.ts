@@ -5,7 +5,7 @@ import type { DeadLetterStore } from '../contracts/dead-letter-store.js';
 import type { IdempotencyStore } from '../contracts/idempotency-store.js';
 import { ConfigurationError } from '../errors.js';
 import { isCredential } from '../http/headers.js';
-import { isLogger, isWinston, type Logger, silentLogger } from '../logger.js';
+import { isLogger, isTextFirst, type Logger, silentLogger } from '../logger.js';
 import { refuseUnknownOptions, show } from '../misuse.js';
 import type { Observer } from '../observer.js';
 import { isHeaderName } from '../signature.js';
@@ -27,18 +27,18 @@ export function milliseconds(option: string, value: unknown, least: number): num
   const ms = parseDuration(value);
   if (ms !== undefined && ms >= least && ms <= MAX_TIMER_MS) return ms;
   throw new ConfigurationError(
-    `${option} is ${show(value)}. Give milliseconds from ${least} to ${MAX_TIMER_MS.toLocaleString('en')}, or text like "10s".`,
+    `${option} is ${show(value)}. Pass milliseconds from ${least} to ${MAX_TIMER_MS.toLocaleString('en')}, or a string like "10s".`,
   );
 }
 
 export function boolean(option: string, value: unknown): boolean {
   if (typeof value === 'boolean') return value;
-  throw new ConfigurationError(`${option} is ${show(value)}. Give true or false.`);
+  throw new ConfigurationError(`${option} is ${show(value)}. Pass true or false.`);
 }
 
 export function wholeNumber(option: string, value: unknown, least: number): number {
   if (Number.isSafeInteger(value) && (value as number) >= least) return value as number;
-  throw new ConfigurationError(`${option} is ${show(value)}. Give a whole number from ${least}.`);
+  throw new ConfigurationError(`${option} is ${show(value)}. Pass an integer from ${least}.`);
 }
 
 /** JSON is parsed from a string, and Node limits its length to 2²⁹ − 24 characters. */
@@ -52,26 +52,26 @@ export function bodyLimit(value: unknown): number {
   const size = text === undefined ? value : parseSize(text);
   if (Number.isSafeInteger(size) && (size as number) > MAX_BODY) {
     throw new ConfigurationError(
-      `limit is ${show(value)}. Give at most ${MAX_BODY.toLocaleString('en')} bytes, such as "511mb". A larger body cannot be parsed.`,
+      `limit is ${show(value)}. Pass at most ${MAX_BODY.toLocaleString('en')} bytes, such as "511mb". A larger body cannot be parsed.`,
     );
   }
   if (Number.isSafeInteger(size) && (size as number) >= 1) return size as number;
   throw new ConfigurationError(
-    `limit is ${show(value)}. Give a number of bytes above 0, or text like "256kb" or "1mb".`,
+    `limit is ${show(value)}. Pass a number of bytes above 0, or a string like "256kb" or "1mb".`,
   );
 }
 
 export function headerName(value: unknown): string {
   if (isHeaderName(value)) return value.toLowerCase();
   throw new ConfigurationError(
-    `signatureHeader is ${show(value)}. Give the name of a header, like "X-SERVICE-SIGNATURE".`,
+    `signatureHeader is ${show(value)}. Pass the name of a header, like "X-SERVICE-SIGNATURE".`,
   );
 }
 
 export function namespace(value: unknown): string {
   if (typeof value === 'string' && /^[A-Za-z0-9._-]{1,64}$/.test(value)) return value;
   throw new ConfigurationError(
-    `namespace is ${show(value)}. Give 1 to 64 letters, digits, dots, underscores or hyphens.`,
+    `namespace is ${show(value)}. Pass 1 to 64 letters, digits, dots, underscores or hyphens.`,
   );
 }
 
@@ -86,11 +86,11 @@ export function byName<Value extends object>(
     const inherited = inheritedEvent(value);
     if (inherited === undefined) return value;
     throw new ConfigurationError(
-      `${option} inherits ${show(inherited)}, but only own properties are used. Give an object of ${content}.`,
+      `${option} inherits ${show(inherited)}, but only own properties are used. Pass an object of ${content}.`,
     );
   }
-  const got = typeof value === 'object' && value !== null ? 'a list or a Map' : show(value);
-  throw new ConfigurationError(`${option} is ${got}. Give an object of ${content}.`);
+  const got = typeof value === 'object' && value !== null ? 'an array or a Map' : show(value);
+  throw new ConfigurationError(`${option} is ${got}. Pass an object of ${content}.`);
 }
 
 /** `Object.entries()` skips inherited methods, so their events would be answered 200 without a handler. */
@@ -112,24 +112,24 @@ export function store(store: unknown): IdempotencyStore<object> | false | undefi
   if (typeof (store as { claim?: unknown } | null)?.claim === 'function')
     return store as IdempotencyStore<object>;
   throw new ConfigurationError(
-    `store is ${show(store)}. Give a store such as memoryStore(), or false to remember nothing.`,
+    `store is ${show(store)}. Pass a store such as memoryStore(), or false to remember nothing.`,
   );
 }
 
-const KEEPING = ['keep', 'update', 'list', 'count', 'read', 'remove', 'discard'] as const;
+const KEEPING = ['keep', 'update', 'list', 'read', 'remove', 'discard'] as const;
 
 export function deadLetters(store: unknown): DeadLetterStore | undefined {
   if (store === undefined) return undefined;
   const methods = store as Partial<Record<string, unknown>> | null;
   if (KEEPING.every((method) => typeof methods?.[method] === 'function')) return store as DeadLetterStore;
   throw new ConfigurationError(
-    `deadLetters is ${show(store)}. Give a store of dead letters such as memoryDeadLetters().`,
+    `deadLetters is ${show(store)}. Pass a store of dead letters such as memoryDeadLetters().`,
   );
 }
 
 export function keepHeaders(names: unknown = []): readonly string[] {
   if (!Array.isArray(names) || !names.every(isHeaderName))
-    throw new ConfigurationError(`keepHeaders is ${show(names)}. Give names of headers: ['x-tenant'].`);
+    throw new ConfigurationError(`keepHeaders is ${show(names)}. Pass names of headers: ['x-tenant'].`);
   const kept = names.map((name) => name.toLowerCase());
   const credential = kept.find(isCredential);
   if (credential === undefined) return kept;
@@ -156,7 +156,7 @@ export interface RedriveOptions {
 /** All in milliseconds. */
 export interface RedriveRules {
   /** When each try is due, counted from when the letter was kept. */
-  readonly points: readonly number[];
+  readonly dueAfterMs: readonly number[];
   readonly reasons: readonly RedriveReason[];
   readonly every: number;
   readonly concurrency: number;
@@ -169,7 +169,7 @@ export function redrive(value: unknown): RedriveRules | undefined {
   if (value === false) return undefined;
   if (value !== true && (typeof value !== 'object' || value === null || Array.isArray(value))) {
     throw new ConfigurationError(
-      `redrive is ${show(value)}. Give true, or an object of delays, reasons, every and concurrency.`,
+      `redrive is ${show(value)}. Pass true, or an object of delays, reasons, every and concurrency.`,
     );
   }
   const given = value === true ? {} : value;
@@ -182,7 +182,7 @@ export function redrive(value: unknown): RedriveRules | undefined {
   } = given as RedriveOptions;
   let sum = 0;
   return {
-    points: list('redrive.delays', delays, "durations: ['1m', '5m']").map((delay, index) => {
+    dueAfterMs: list('redrive.delays', delays, "durations: ['1m', '5m']").map((delay, index) => {
       sum += milliseconds(`redrive.delays[${index}]`, delay, 1);
       return sum;
     }),
@@ -196,19 +196,29 @@ export function redrive(value: unknown): RedriveRules | undefined {
 
 function list(option: string, value: unknown, content: string): readonly unknown[] {
   if (Array.isArray(value) && value.length > 0) return value;
-  throw new ConfigurationError(`${option} is ${show(value)}. Give a list of ${content}.`);
+  throw new ConfigurationError(`${option} is ${show(value)}. Pass an array of ${content}.`);
 }
 
-const WRAP_WINSTON =
-  'which takes the text first, so the text would be lost. Wrap it: const level = (name) => (fields, text) => ' +
-  '(text === undefined ? winston[name](fields) : winston[name](text, fields)); ' +
+const WRAP_TEXT_FIRST =
+  'takes the text first, as winston and LogTape do, so text or fields would be lost. ' +
+  'Wrap it: const level = (name) => (fields, text) => ' +
+  '(text === undefined ? log[name](fields) : log[name](text, fields)); ' +
   "and pass { info: level('info'), warn: level('warn'), error: level('error') }.";
+
+const WRAP_NEST =
+  'has log() in place of info(), as in NestJS. Wrap it: const level = (name) => (fields, text) => ' +
+  'log[name](text === undefined ? fields : { msg: text, ...fields }); ' +
+  "and pass { info: level('log'), warn: level('warn'), error: level('error') }.";
 
 export function logger(logger: unknown): Logger | undefined {
   if (logger === undefined) return undefined;
   if (logger === false) return silentLogger;
   if (isLogger(logger)) return logger;
-  if (isWinston(logger)) throw new ConfigurationError(`logger is a winston logger, ${WRAP_WINSTON}`);
+  if (isTextFirst(logger)) throw new ConfigurationError(`logger ${WRAP_TEXT_FIRST}`);
+  const levels = logger as { readonly log?: unknown; readonly info?: unknown } | null;
+  if (typeof levels?.log === 'function' && levels.info === undefined) {
+    throw new ConfigurationError(`logger ${WRAP_NEST}`);
+  }
   throw new ConfigurationError(
     `logger is ${show(logger)}. Pass a logger like pino, with info(fields, text), warn() and error(), or false for silence.`,
   );
@@ -224,6 +234,6 @@ export function observer(observer: unknown): Observer | undefined {
     if (wrong === undefined) return observer as Observer;
   }
   throw new ConfigurationError(
-    `observer is ${show(observer)}. Give an object with functions around, handler, settled or exhausted.`,
+    `observer is ${show(observer)}. Pass an object with functions around, handler, settled or exhausted.`,
   );
 }

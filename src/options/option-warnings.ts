@@ -86,7 +86,7 @@ function warnOfTimes(
     warn(
       'deadLetters',
       `dead letters are kept for longer (${kept} ms) than the store remembers ids (${remembered} ms): a letter left behind ` +
-        'by an event that was processed could be replayed when its id is forgotten. Give both the same retention',
+        'by an event that was processed could be replayed when its id is forgotten. Use the same retention for both',
     );
 }
 

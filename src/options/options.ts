@@ -34,7 +34,7 @@ export interface ReceiverOptions<
   Letters extends DeadLetterStore | undefined = DeadLetterStore | undefined,
 > {
   /**
-   * The account's private key; a list of keys, any of which may have signed (rotation, live and sandbox); or a function
+   * The account's private key; an array of keys, any of which may have signed (rotation, live and sandbox); or a function
    * (secret managers, several accounts). @default process.env.SERVICE_PRIVATE_KEY
    */
   readonly privateKey?: string | readonly string[] | KeyFunction | undefined;
@@ -65,7 +65,7 @@ export interface ReceiverOptions<
    * @default none
    */
   readonly deadLetters?: Letters;
-  /** Whether `deadLetters` keeps every event while its handlers run, in case the process dies. @default false */
+  /** Whether `deadLetters` keeps every event while its handlers run, in case the process crashes. @default false */
   readonly journal?: boolean | undefined;
   /**
    * Whether dead letters are retried automatically: `true`, or an object that says when, which ones, how often to look for
@@ -82,20 +82,20 @@ export interface ReceiverOptions<
   readonly keepHeaders?: readonly string[] | undefined;
   /** Separates receivers that share a store: 1 to 64 of `A-Z a-z 0-9 . _ -`. @default 'default' */
   readonly namespace?: string | undefined;
-  /** How long a claim outlives a crashed process: milliseconds, or text like `'30s'`. @default 30_000 */
+  /** How long a claim outlives a crashed process: milliseconds, or a string like `'30s'`. @default 30_000 */
   readonly lease?: number | string | undefined;
-  /** Largest body: bytes, or text like `'256kb'` (1 kb = 1,024 bytes). @default '256kb' */
+  /** Largest body: bytes, or a string like `'256kb'` (1 kb = 1,024 bytes). @default '256kb' */
   readonly limit?: number | string | undefined;
-  /** How long the whole body may take to arrive: milliseconds, or text like `'10s'`. @default 10_000 */
+  /** How long the whole body may take to arrive: milliseconds, or a string like `'10s'`. @default 10_000 */
   readonly bodyTimeout?: number | string | undefined;
   /**
-   * How long handlers may take before the delivery is answered 503 while they continue: milliseconds, or text like
+   * How long handlers may take before the delivery is answered 503 while they continue: milliseconds, or a string like
    * `'10s'`; 0: no limit. @default 10_000
    */
   readonly timeout?: number | string | undefined;
-  /** How long a claim is renewed while a handler has not settled: milliseconds, or text like `'5m'`. @default 300_000 */
+  /** How long a claim is renewed while a handler has not settled: milliseconds, or a string like `'5m'`. @default 300_000 */
   readonly maxHandlerTime?: number | string | undefined;
-  /** How long one call of the store or the key function may take: milliseconds, or text like `'2s'`. @default 2_000 */
+  /** How long one call of the store or the key function may take: milliseconds, or a string like `'2s'`. @default 2_000 */
   readonly storeTimeout?: number | string | undefined;
   /** Deliveries at once; more are answered 503 before their body is read. @default 1_000 */
   readonly maxInFlight?: number | undefined;
@@ -187,7 +187,7 @@ function refuseIncomplete({ store, deadLetters, journal, keepHeaders, redrive }:
   }
   if (deadLetters && !store) {
     throw new ConfigurationError(
-      'deadLetters needs a store: with store: false a replay could run an event that was processed. Leave store out, or give one.',
+      'deadLetters needs a store: with store: false a replay could run an event that was processed. Leave store out, or pass one.',
     );
   }
 }
@@ -196,7 +196,7 @@ function refuseOtherThanOptions(options: object): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     // Text is most likely the private key itself, so it is not shown.
     const got = typeof options === 'string' ? 'text' : show(options);
-    throw new ConfigurationError(`receiver() was given ${got}. Give an object of options, or nothing.`);
+    throw new ConfigurationError(`receiver() was given ${got}. Pass an object of options, or nothing.`);
   }
   if ('method' in options && 'socket' in options) {
     throw new ConfigurationError(

@@ -39,7 +39,7 @@ export type SendJob = (job: Job, context: Parameters<Enqueue>[1]) => unknown;
 export function enqueue(send: SendJob): Enqueue {
   if (typeof send !== 'function') {
     throw new ConfigurationError(
-      `enqueue() was given ${show(send)}. Give a function that adds a job to your queue: enqueue(async (job) => …).`,
+      `enqueue() was given ${show(send)}. Pass a function that adds a job to your queue: enqueue(async (job) => …).`,
     );
   }
   return async function enqueue(event, context) {

@@ -28,8 +28,8 @@ export function jobVerdict(result: Result, delivery: Delivery): JobVerdict {
   if (code === 'RETRY_LATER') return later(retryAfterMs, MAX_TIMER_MS);
   if (code === 'IN_PROGRESS') return later(retryAfterMs, MAX_WAIT_FOR_OTHERS_MS);
   if (code === 'STORE_UNAVAILABLE' && !delivery.calls) return later(retryAfterMs, MAX_TIMER_MS);
-  const refused = code === 'HANDLER_FAILED' && delivery.verdict?.verdict === 'never';
-  const verdict = refused || PERMANENT.has(code) ? 'never' : 'failed';
+  const handlersRefused = code === 'HANDLER_FAILED' && delivery.verdict?.verdict === 'never';
+  const verdict = handlersRefused || PERMANENT.has(code) ? 'never' : 'failed';
   return { verdict, error: errorOf(result, delivery) };
 }
 

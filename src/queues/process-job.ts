@@ -40,15 +40,17 @@ const ALREADY_CHECKED = { sandbox: false } as const;
 
 /** Never rejects. */
 export function processJob(
-  c: JobConfiguration,
+  config: JobConfiguration,
   log: DeliveryLog,
   data: unknown,
   { queue, attempt = 1, signal }: JobDetails,
 ): Promise<JobVerdict> {
   const packed = unpack(data);
-  const delivery = new Delivery(packed?.headers ?? {}, c.logger ?? defaultLogger());
-  delivery.keyIndex = packed?.keyIndex ?? 0;
+  const { rawBody, headers, keyIndex } = packed ?? NO_DELIVERY;
+  const delivery = new Delivery(headers, config.logger ?? defaultLogger());
+  delivery.proven({ rawBody, keyIndex, fingerprint: new DigestFingerprint(rawBody) });
   delivery.attempt = attempt;
+  delivery.queued = true;
   // Bound, because a job is cancelled in another async context.
   const cancel = AsyncResource.bind(() => delivery.abort('CLAIM_LOST'));
   if (signal?.aborted) cancel();
@@ -60,7 +62,7 @@ export function processJob(
       log.settled(delivery, result);
       resolve(jobVerdict(result, delivery));
     };
-    void decodeAndProcess(delivery, packed?.rawBody, queue, c, end)
+    void decodeAndProcess(delivery, packed !== undefined, queue, config, end)
       .catch((cause) => internalError('The processor itself failed.', cause))
       // The job may have ended before its handlers settled.
       .then((result) => (ended ? log.late(delivery, result) : end(result)))
@@ -71,14 +73,13 @@ export function processJob(
 
 async function decodeAndProcess(
   delivery: Delivery,
-  bytes: Buffer | undefined,
+  isQueued: boolean,
   queue: string,
-  c: JobConfiguration,
+  config: JobConfiguration,
   answerEarly: AnswerEarly,
 ): Promise<Result> {
-  if (!bytes) return new Rejection('BODY_MALFORMED', { hint: NOT_QUEUED });
-  delivery.rawBody = bytes;
-  const decoded = await decodeEvent(bytes, ALREADY_CHECKED, c);
+  if (!isQueued) return new Rejection('BODY_MALFORMED', { hint: NOT_QUEUED });
+  const decoded = await decodeEvent(delivery.rawBody, ALREADY_CHECKED, config);
   if (decoded instanceof Rejection) return decoded;
   delivery.decoded = decoded;
   if (decoded.rejection) return decoded.rejection;
@@ -86,13 +87,14 @@ async function decodeAndProcess(
   if (decoded.status === 'unknown') return new Rejection('CONFIGURATION_INVALID', { hint: UNDECLARED });
   // Another worker may have started the job by now.
   if (delivery.claimLost) return new Rejection('CLAIM_LOST', { hint: LOST });
-  delivery.fingerprint = new DigestFingerprint(bytes);
-  const given = { delivery, decoded, letter: undefined, queued: true };
   // Receivers and workers may share a store, but not its keys: an event that the receiver has completed would be a duplicate
   // for the worker. No other namespace contains a slash.
-  const namespace = `${encodeURIComponent(queue)}/${c.namespace}`;
-  return processEvent(given, { ...c, namespace }, answerEarly);
+  const namespace = `${encodeURIComponent(queue)}/${config.namespace}`;
+  return processEvent(delivery, { ...config, namespace }, answerEarly);
 }
+
+/** Instead of data that enqueue() did not make. */
+const NO_DELIVERY = { rawBody: Buffer.alloc(0), headers: {}, keyIndex: 0 };
 
 const NOT_QUEUED = 'The job has no delivery. Add jobs to this queue with enqueue() only.';
 const LOST = 'The worker lost the job before its handlers were called, so none ran.';

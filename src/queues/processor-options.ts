@@ -23,11 +23,11 @@ export interface ProcessorOptions<Events extends EventSchemas = {}, Extra extend
    * the queue keeps it), or `'handle'`: handlers run with the payload as it is, and `context.issues`. @default 'keep'
    */
   readonly drift?: check.DriftPolicy | undefined;
-  /** How long a claim outlives a crashed worker: milliseconds, or text like `'30s'`. @default 30_000 */
+  /** How long a claim outlives a crashed worker: milliseconds, or a string like `'30s'`. @default 30_000 */
   readonly lease?: number | string | undefined;
   /**
    * How long handlers may run before their job fails and the queue retries it. They are not stopped. Milliseconds, or
-   * text like `'5m'`; 0: no limit. @default 300_000
+   * a string like `'5m'`; 0: no limit. @default 300_000
    */
   readonly timeout?: number | string | undefined;
   /** Any pino-compatible logger; `false` for silence. @default a pino logger */
@@ -56,10 +56,10 @@ export function configureJobs(
   const handlers = new Handlers(given.events.keys(), given.store);
   const patterns = Object.entries(check.byName('handlers', byPattern, 'functions by pattern'));
   if (patterns.length === 0)
-    throw new ConfigurationError('processor() has no handlers. Give at least one, by pattern.');
+    throw new ConfigurationError('processor() has no handlers. Pass at least one, by pattern.');
   for (const [pattern, handler] of patterns) handlers.onPattern(pattern, handler);
   const timeout = given.timeout || MAX_TIMER_MS;
-  const c = {
+  const config = {
     ...given,
     handlers,
     sandbox: 'accept' as const,
@@ -70,6 +70,6 @@ export function configureJobs(
     observer: undefined,
     storeTimeout: STORE_TIMEOUT_MS,
   };
-  warnOfOptions(c, { timeout: options.timeout, sandbox: c.sandbox });
-  return c;
+  warnOfOptions(config, { timeout: options.timeout, sandbox: config.sandbox });
+  return config;
 }

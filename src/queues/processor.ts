@@ -29,16 +29,16 @@ export function processor<const Events extends EventSchemas = {}, Extra extends 
   handlers: HandlersByPattern<NoInfer<Events>, NoInfer<Extra>>,
   options: ProcessorOptions<Events, Extra> = {},
 ): ProcessJob {
-  const c = configureJobs(handlers, options);
+  const config = configureJobs(handlers, options);
   const log = new DeliveryLog();
   return async (data, job) => {
     const { queue, attempt = 1, signal } = job ?? {};
     if (typeof queue !== 'string' || queue === '')
       throw new ConfigurationError(
-        `queue is ${show(queue)}. Give the name of the queue: work(data, { queue }).`,
+        `queue is ${show(queue)}. Pass the name of the queue: work(data, { queue }).`,
       );
     if (!Number.isSafeInteger(attempt) || attempt < 1)
-      throw new ConfigurationError(`attempt is ${show(attempt)}. Give a whole number from 1.`);
-    return processJob(c, log, data, { queue, attempt, signal });
+      throw new ConfigurationError(`attempt is ${show(attempt)}. Pass an integer from 1.`);
+    return processJob(config, log, data, { queue, attempt, signal });
   };
 }

@@ -16,7 +16,7 @@ export type BodySource = {
 const WRONG_LENGTH = 'The length of the body differs from its Content-Length.';
 const REQUEST_READ =
   'Something read the body of the Request before hooks.fetch(), and it can be read only once. Call hooks.fetch(request) ' +
-  'first, read a copy (request.clone()), or give the bytes that were read to hooks.receive({ rawBody, headers: request.headers }).';
+  'first, read a copy (request.clone()), or pass the bytes that were read to hooks.receive({ rawBody, headers: request.headers }).';
 const REQUEST_TEXT =
   'The body of the Request is a stream of something other than bytes. Pass the original Request to hooks.fetch().';
 const UNKNOWN_READER =

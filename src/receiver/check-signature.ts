@@ -1,6 +1,7 @@
 // Station 2: bytes -> the key that signed them.
 import type { IncomingHttpHeaders } from 'node:http';
 import { ConfigurationError, Rejection } from '../errors.js';
+import { type BodyEncoding, encodingOf } from '../http/encoded-body.js';
 import type { FreshKeys, KeysOf } from '../options/keys.js';
 import type { Configuration } from '../options/options.js';
 import { isSignature, type SigningKey, verify } from '../signature.js';
@@ -16,6 +17,20 @@ export interface Proof {
 
 const OUTDATED =
   'None of the loaded keys made this signature, and they can be loaded again only when refreshOnMismatch is over. Usual causes: a key that has just been rotated; another account’s key; a forged delivery.';
+const MISMATCH =
+  'None of the keys made this signature. Usual causes: another account’s private key, or an old one; a proxy that changed the body; a forged delivery.';
+const COMPRESSED = (name: string) =>
+  `The body is compressed (${name}), and the signature is over the plain bytes. Turn this off where requests are forwarded, or decompress the body before the receiver.`;
+/** The likely cause, if the body is not as it was signed. */
+const ENCODED: Readonly<Record<BodyEncoding, string>> = {
+  base64:
+    'The body is base64, and the signature is over the decoded bytes. Decode it before the receiver: Buffer.from(event.body, event.isBase64Encoded ? "base64" : "utf8").',
+  gzip: COMPRESSED('gzip'),
+  zlib: COMPRESSED('zlib'),
+  zstd: COMPRESSED('zstd'),
+  'JSON string':
+    'The body is a JSON string with the event in it. Pass the string itself, without JSON.stringify().',
+};
 /** Names that look like those of signature headers, and are safe in a log line. */
 const SIMILAR = /^(?=.*(?:sign|hmac|digest))[a-z0-9_-]{1,64}$/;
 const MAX_SIMILAR = 5;
@@ -58,9 +73,9 @@ function missing(headers: IncomingHttpHeaders, name: string): string {
 export function checkSignature(
   body: SignedBody,
   signature: string,
-  c: Pick<Configuration, 'keys' | 'storeTimeout'>,
+  config: Pick<Configuration, 'keys' | 'storeTimeout'>,
 ): Proof | Rejection | Promise<Proof | Rejection> {
-  const { keys, storeTimeout } = c;
+  const { keys, storeTimeout } = config;
   return typeof keys === 'function'
     ? checkWithLoadedKeys(body, signature, keys, storeTimeout)
     : prove(body.bytes, signature, keys);
@@ -116,9 +131,8 @@ function prove(bytes: Buffer, signature: string, loaded: Loaded): Proof | Reject
       unproven: true,
     });
   }
-  return new Rejection('SIGNATURE_MISMATCH', {
-    hint: 'None of the keys made this signature. Usual causes: another account’s private key, or an old one; a proxy that changed the body; a forged delivery.',
-  });
+  const encoding = encodingOf(bytes);
+  return new Rejection('SIGNATURE_MISMATCH', { hint: encoding ? ENCODED[encoding] : MISMATCH });
 }
 
 function unavailable(hint: string, cause?: unknown): Rejection {

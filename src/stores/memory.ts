@@ -19,7 +19,7 @@ export interface MemoryStoreOptions {
    * ones are answered 503. @default 100_000
    */
   readonly maxEntries?: number | undefined;
-  /** How long an id is remembered after its last write: `ms`-style text or milliseconds. @default '30d' */
+  /** How long an id is remembered after its last write: `ms`-style string or milliseconds. @default '30d' */
   readonly retention?: number | string | undefined;
   /** Milliseconds of a clock that never goes back, for tests. @default performance.now */
   readonly now?: (() => number) | undefined;
@@ -28,7 +28,7 @@ export interface MemoryStoreOptions {
 /**
  * A store for one process; other processes, and this one after a restart, do not see what it remembers.
  *
- * @throws {ConfigurationError} unless `maxEntries` is a whole number from 1 to 8,000,000 and `retention` a duration
+ * @throws {ConfigurationError} unless `maxEntries` is an integer from 1 to 8,000,000 and `retention` a duration
  * @example
  * app.post('/hooks', receiver({ store: memoryStore({ maxEntries: 1_000_000, retention: '7d' }) }));
  */
@@ -63,9 +63,7 @@ class MemoryStore implements IdempotencyStore {
     const { maxEntries = 100_000, retention, now = () => performance.now() } = options;
     refuseUnknownOptions(options, ['maxEntries', 'retention', 'now']);
     if (!Number.isInteger(maxEntries) || maxEntries < 1 || maxEntries > MAX_ENTRIES) {
-      throw new ConfigurationError(
-        `maxEntries is ${show(maxEntries)}. Give a whole number from 1 to 8,000,000.`,
-      );
+      throw new ConfigurationError(`maxEntries is ${show(maxEntries)}. Pass an integer from 1 to 8,000,000.`);
     }
     this.#maxEntries = maxEntries;
     this.retentionMs = retentionMs(retention);
@@ -81,7 +79,7 @@ class MemoryStore implements IdempotencyStore {
     if (latest?.state === 'completed') return { status: 'completed', fingerprint: latest.fingerprint };
     if (latest && latest.leaseEnds > now)
       return { status: 'in_progress', retryAfterMs: latest.leaseEnds - now };
-    // A claim whose lease has ended leaves its room to the next one.
+    // A lapsed claim is replaced, so it needs no free slot.
     const needsRoom = !found || found.place !== undefined;
     if (needsRoom && this.#running >= this.#maxEntries)
       throw new StoreError(`All ${this.#maxEntries} entries of the memory store are in progress.`);

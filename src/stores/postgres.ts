@@ -20,7 +20,7 @@ export interface PostgresStoreOptions<Pool extends PostgresPool = PostgresPool> 
   readonly pool: Pool;
   /** `name` or `schema.name`. @default 'webhook_event' */
   readonly table?: string | undefined;
-  /** How long an id is remembered after its last write: `ms`-style text or milliseconds. @default '30d' */
+  /** How long an id is remembered after its last write: `ms`-style string or milliseconds. @default '30d' */
   readonly retention?: number | string | undefined;
 }
 

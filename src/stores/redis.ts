@@ -38,7 +38,7 @@ export interface RedisStoreOptions {
   readonly sendCommand: SendCommand;
   /** Prefix of every key. @default 'webhook:' */
   readonly prefix?: string | undefined;
-  /** How long an id is remembered after its last write: `ms`-style text or milliseconds. @default '30d' */
+  /** How long an id is remembered after its last write: `ms`-style string or milliseconds. @default '30d' */
   readonly retention?: number | string | undefined;
 }
 

@@ -29,7 +29,7 @@ export interface SqlStoreOptions<Client extends object = object, Transaction = T
 export interface SqlStoreSettings {
   /** `name` or `schema.name`, in SQLite without a schema. @default 'webhook_event' */
   readonly table?: string | undefined;
-  /** How long an id is remembered after its last write: `ms`-style text or milliseconds. @default '30d' */
+  /** How long an id is remembered after its last write: `ms`-style string or milliseconds. @default '30d' */
   readonly retention?: number | string | undefined;
 }
 

@@ -99,6 +99,6 @@ function refuseInvalidEvent(event: unknown): void {
   if (!issue) return;
   const field = ['event', ...issue.path].join('.');
   throw new ConfigurationError(
-    `${field} is invalid (${issue.message}). Give badDeliveries() an event that the receiver accepts.`,
+    `${field} is invalid (${issue.message}). Pass badDeliveries() an event that the receiver accepts.`,
   );
 }

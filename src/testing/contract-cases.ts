@@ -61,7 +61,7 @@ export function contractCases<Store extends { close?(): unknown }, Context>(
 ): ContractCase[] {
   if (typeof create !== 'function') {
     throw new ConfigurationError(
-      `create is ${show(create)}. Give { create: ({ retention }) => myStore({ retention }) }.`,
+      `create is ${show(create)}. Pass { create: ({ retention }) => myStore({ retention }) }.`,
     );
   }
   return suites.flatMap(({ cases, retention, slackMs = Number.POSITIVE_INFINITY }) =>

@@ -47,7 +47,7 @@ export async function deliver(
   checkOptions(options, ['privateKey', 'signatureHeader', 'path']);
   const { path = '/hooks', ...signing } = options;
   if (typeof path !== 'string' || !/^\/[!-~]*$/.test(path)) {
-    throw new ConfigurationError(`path is ${show(path)}. Give a path like "/hooks".`);
+    throw new ConfigurationError(`path is ${show(path)}. Pass a path like "/hooks".`);
   }
   const delivery = signedDelivery(event, signing);
   const server = createServer(listenerOf(app)).listen(0, '127.0.0.1');
@@ -67,11 +67,13 @@ function listenerOf(app: DeliverableApp): (request: IncomingMessage, response: S
   if (typeof app === 'function') return app;
   if (!(app instanceof Server)) {
     throw new ConfigurationError(
-      `app is ${show(app)}. Give an Express app, a function (request, response), or a server of node:http.`,
+      `app is ${show(app)}. Pass an Express app, a function (request, response), or a server of node:http.`,
     );
   }
   if (app.listenerCount('request') === 0) {
-    throw new ConfigurationError('app is a server without a request listener. Give createServer() one.');
+    throw new ConfigurationError(
+      'app is a server without a request listener. Pass a request listener to createServer().',
+    );
   }
   return (incoming, response) => app.emit('request', incoming, response);
 }

@@ -65,7 +65,7 @@ export function signed(
 /** @throws {ConfigurationError} with a suggestion for an unknown option */
 export function checkOptions(options: object, known: readonly string[]): void {
   if (typeof options !== 'object' || options === null) {
-    throw new ConfigurationError('The options are missing. Give at least { privateKey }.');
+    throw new ConfigurationError('The options are missing. Pass at least { privateKey }.');
   }
   refuseUnknownOptions(options, known);
 }
@@ -77,7 +77,7 @@ export function signatureHeaderName({ signatureHeader = 'X-SERVICE-SIGNATURE' }:
 function serialize(event: object): string {
   if (typeof event !== 'object' || event === null || ArrayBuffer.isView(event)) {
     const got = ArrayBuffer.isView(event) ? 'bytes' : show(event);
-    throw new ConfigurationError(`event is ${got}. Give an event object, or a body as text.`);
+    throw new ConfigurationError(`event is ${got}. Pass an event object, or a body as a string.`);
   }
   if (typeof (event as { then?: unknown }).then === 'function') {
     throw new ConfigurationError('event is a promise. Await it first.');

@@ -133,7 +133,7 @@ describeInChromium('the trigger', () => {
     const { page, complaints } = await openPage(service);
     await page.getByLabel('Event', { exact: true }).fill('paid');
     await button(page, 'Trigger event').click();
-    await page.getByText('Give <resource>.<action>').waitFor();
+    await page.getByText('Pass <resource>.<action>').waitFor();
     await page.getByLabel('Event', { exact: true }).fill('refund.succeeded');
     await button(page, 'Trigger event').click();
     const nobody = page.getByText('No webhook subscribes to refund.succeeded');

@@ -136,7 +136,7 @@ describeInChromium('a link', () => {
   test('with a filter that cannot be right shows what the server says', async () => {
     const { page, complaints } = await openLetters([], '?since=yesterday');
     const said = await page.getByRole('alert').filter({ hasText: 'yesterday' }).innerText();
-    expect(said).toMatch(/^since is "yesterday"\. Give a duration such as "7d"/);
+    expect(said).toMatch(/^since is "yesterday"\. Pass a duration such as "7d"/);
     // The browser logs every 422.
     await expectComplaints(complaints, '422', '422');
   });

@@ -18,7 +18,14 @@ const NOT_GRANTED = 'The role may not use the table: grant it SELECT, INSERT, UP
 const FULL = 'The server has no connection left: use smaller pools, or raise its limit.';
 const REFUSED = 'Redis refuses the user or password: correct those of the client.';
 
-test.each([
+const NOT_TRUSTED =
+  'The certificate of the server is not trusted: pass its CA to the client, or set NODE_EXTRA_CA_CERTS.';
+const EXPIRED =
+  'The certificate of the server has expired or is not valid yet: renew it, or correct the clock of this host.';
+const NOT_IN_TLS = 'The server does not answer in TLS: correct the port, or connect without TLS.';
+const NO_TLS = 'The server does not support TLS: turn it on there, or connect without it.';
+
+test.each<[string, string]>([
   ['42P01', NO_TABLE],
   ['ER_NO_SUCH_TABLE', NO_TABLE],
   ['3D000', NO_DATABASE],
@@ -34,8 +41,60 @@ test.each([
   ['ECONNREFUSED', 'Nothing listens there: start the server, or correct host and port.'],
   ['ENOTFOUND', UNRESOLVED],
   ['EAI_AGAIN', UNRESOLVED],
+  // As redis, ioredis and pg pass them on; seen with a Redis whose certificate was made for another host.
+  ...[
+    'DEPTH_ZERO_SELF_SIGNED_CERT',
+    'SELF_SIGNED_CERT_IN_CHAIN',
+    'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+    'UNABLE_TO_GET_ISSUER_CERT',
+    'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  ].map((code): [string, string] => [code, NOT_TRUSTED]),
+  ['CERT_HAS_EXPIRED', EXPIRED],
+  ['CERT_NOT_YET_VALID', EXPIRED],
+  [
+    'ERR_TLS_CERT_ALTNAME_INVALID',
+    'The certificate of the server is for another host name: connect by a name that is in it.',
+  ],
+  ['ERR_SSL_WRONG_VERSION_NUMBER', NOT_IN_TLS],
+  ['ERR_SSL_PACKET_LENGTH_TOO_LONG', NOT_IN_TLS],
+  ['EPROTO', NOT_IN_TLS],
+  ['HANDSHAKE_SSL_ERROR', 'The TLS handshake failed: pass the CA of the server, and check its certificate.'],
+  ['HANDSHAKE_NO_SSL_SUPPORT', NO_TLS],
+  ['ER_SECURE_TRANSPORT_REQUIRED', 'The server accepts TLS alone: set ssl on the connection.'],
+  ['ECONNRESET', 'The server closed the connection. If it always does, check whether it expects TLS.'],
+  [
+    '08P01',
+    'A server or a proxy such as PgBouncer refuses the connection: its log says whether it expects TLS, or another user.',
+  ],
 ])('a store that threw %s is described with what to do', (code, cure) => {
   expect(describeThrown(coded(code), 'store')).toEqual({ code, message: `It threw ${code}. ${cure}` });
+});
+
+test.each<[string, Error, string | undefined, string]>([
+  [
+    'no entry in pg_hba.conf',
+    Object.assign(new Error('no pg_hba.conf entry for host "127.0.0.1", user "jane", no encryption'), {
+      code: '28000',
+    }),
+    '28000',
+    'It threw 28000. pg_hba.conf has no entry for this user, database and address, or only one with TLS: set ssl on the connection, or add an entry.',
+  ],
+  [
+    'a Postgres without TLS',
+    new Error('The server does not support SSL connections'),
+    undefined,
+    `It threw. ${NO_TLS}`,
+  ],
+  [
+    'ioredis without a connection',
+    Object.assign(new Error('Reached the max retries per request limit'), {
+      name: 'MaxRetriesPerRequestError',
+    }),
+    'MaxRetriesPerRequestError',
+    'It threw MaxRetriesPerRequestError. ioredis cannot connect: log its error event, which says why, e.g. TLS or a wrong port.',
+  ],
+])('%s is known by more than its code', (_what, cause, code, message) => {
+  expect(describeThrown(cause, 'store')).toEqual({ code, message });
 });
 
 test('the table of dead letters has its own migrate()', () => {

@@ -18,9 +18,9 @@ describe('the fingerprint of a signed delivery', () => {
   test.each([
     ['stored now', hmac(bytes, 'pri_new').slice(0, 12), true],
     ['stored when another of the keys signed', hmac(bytes, 'pri_old').slice(0, 12), true],
-    ['stored by version 0.1', sha256(bytes), true],
+    ['stored by a replay', sha256(bytes), true],
     ['of other bytes', hmac(other, 'pri_new').slice(0, 12), false],
-    ['of other bytes, stored by version 0.1', sha256(other), false],
+    ['of other bytes, stored by a replay', sha256(other), false],
     ['signed with a key that is no longer known', hmac(bytes, 'pri_gone').slice(0, 12), false],
     ['too short', hmac(bytes, 'pri_new').slice(0, 11), false],
     ['empty', '', false],

@@ -350,8 +350,8 @@ describe('a handler that never settles', () => {
 });
 
 test('a lease has lapsed at its end, where the store may grant the next claim', () => {
-  const store = { calledAt: 1_000, rules: { lease: 500 } } as StoreCalls;
-  const lease = new Lease(store, {} as Lock);
+  const store = { rules: { lease: 500 } } as StoreCalls;
+  const lease = new Lease(store, { claim: {} as Lock, calledAt: 1_000 });
   const clock = jest.spyOn(performance, 'now').mockReturnValue(1_499.9);
   expect(lease.expired).toBe(false);
   clock.mockReturnValue(1_500);

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, jest, test } from '@jest/globals';
-import { type ClaimResult, type IdempotencyStore, type Lock, memoryStore } from 'payment-webhooks';
-import type { GrantedClaim } from '../../src/claims/claim-answer.js';
+import { type ClaimResult, type IdempotencyStore, memoryStore } from 'payment-webhooks';
+import type { GrantedClaim, GrantedLock } from '../../src/claims/claim-reply.js';
 import { StoreCalls } from '../../src/claims/store-calls.js';
 import { captureLog } from '../setup/captured-log.js';
 import { delivery } from '../setup/delivery.js';
@@ -274,29 +274,48 @@ describe('whether another delivery has completed the event', () => {
   test('is only read, because a claim could take the event from its owner', async () => {
     const { calls, granted } = callsOf(memoryStore());
     const claim = await granted();
-    expect(await calls.completedWith()).toBeUndefined();
+    expect(await calls.completedWith(claim)).toBeUndefined();
     await calls.complete(claim, VALID);
-    expect(await calls.completedWith()).toBe('f');
+    expect(await calls.completedWith(claim)).toBe('f');
   });
 
   test('is unknown if the store cannot tell, and nothing is logged', async () => {
     const { calls, granted, logged } = callsOf(faultyStore());
     const claim = await granted();
     await calls.complete(claim, VALID);
-    expect(await calls.completedWith()).toBeUndefined();
+    expect(await calls.completedWith(claim)).toBeUndefined();
     expect(logged()).toEqual([]);
   });
 
   test('is unknown while the store is down, and the log says so', async () => {
     const completedWith = () => Promise.reject(new Error('The connection is closed.'));
     const { calls, granted, logged } = callsOf({ ...faultyStore(), completedWith });
-    await granted();
-    expect(await calls.completedWith()).toBeUndefined();
+    const claim = await granted();
+    expect(await calls.completedWith(claim)).toBeUndefined();
     expect(logged()).toEqual(['the store did not answer: It threw.']);
   });
 
-  test('is unknown before the event was claimed', async () => {
-    expect(await callsOf(memoryStore()).calls.completedWith()).toBeUndefined();
+  test('is that of the claim given, not of the latest one', async () => {
+    const { calls, granted } = callsOf(memoryStore());
+    const claim = await granted();
+    await calls.complete(claim, VALID);
+    const other = (await calls.claim('evt_2', 'g')) as GrantedClaim;
+    expect(await calls.completedWith(claim)).toBe('f');
+    expect(await calls.completedWith(other)).toBeUndefined();
+  });
+});
+
+describe('a granted claim', () => {
+  test('says what was asked for, and when, however long the answer took', async () => {
+    const claim = async (real: () => unknown) => {
+      await pause(30);
+      return real();
+    };
+    const { calls } = callsOf(faultyStore({ claim }));
+    const askedAt = performance.now();
+    const granted = await calls.claim('evt_1', 'f');
+    expect(granted).toMatchObject({ status: 'claimed', key: 'evt_1', fingerprint: 'f', attempt: 1 });
+    expect((granted as GrantedClaim).calledAt - askedAt).toBeLessThan(25);
   });
 });
 
@@ -361,7 +380,7 @@ describe('a lock', () => {
     const memory = memoryStore();
     const claim = jest.fn<IdempotencyStore['claim']>((...request) => memory.claim(...request));
     const { calls, logged } = callsOf({ claim });
-    const lock = (await calls.lock('order-1')) as Lock;
+    const lock = (await calls.lock('order-1')) as GrantedLock;
     // Processes of versions without locks claim with this fingerprint.
     expect(claim).toHaveBeenCalledWith('order-1', { leaseMs: 1_000, fingerprint: 'serial' });
     expect(await calls.renew(lock)).toBe(true);
@@ -376,7 +395,7 @@ describe('a lock', () => {
     const { calls, logged } = callsOf(store);
     await calls.lock('order-1');
     expect(logged()).toEqual(['the store did not answer: It threw.']);
-    await calls.unlock((await calls.lock('order-1')) as Lock);
+    await calls.unlock((await calls.lock('order-1')) as GrantedLock);
     expect(logged().slice(1)).toEqual(['lock not released, so its lease will lapse: It threw.']);
   });
 });

@@ -97,9 +97,9 @@ describe('what is sent', () => {
     [{ url: 'shop.example/hooks' }, 'not an absolute URL'],
     [{ url: 'ftp://shop.example/hooks' }, 'not an absolute URL'],
     [{ url, events: [] }, 'events is an empty list'],
-    [{ url, events: 'transaction.paid' }, 'events is not a list of names'],
+    [{ url, events: 'transaction.paid' }, 'events is not an array of names'],
     [{ url, event: ['*'] }, 'Unknown option "event". Did you mean "events"?'],
-    [undefined, 'Give an object such as'],
+    [undefined, 'Pass an object such as'],
   ])('the webhook %j is refused before a request', async (input, message) => {
     await expect(clientOf().webhooks.create(input as never)).rejects.toThrow(message);
     await expect(clientOf().webhooks.ensure(input as never)).rejects.toBeInstanceOf(ConfigurationError);

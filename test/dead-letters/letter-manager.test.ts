@@ -79,11 +79,13 @@ describe('letters are counted', () => {
     expect(groups[0]).toMatchObject({ reason: 'unknown', eventName: '…', count: 3 });
     expect(oldest).toEqual((await lettersOf(hooks, { event: 'made-up.0' }))[0]?.keptAt);
     expect(await start(store).letters.count()).toEqual(await letters.count());
+    const { count: _, ...listing } = faultyDeadLetters({}, store);
+    expect(await start(listing).letters.count()).toEqual(await letters.count());
   });
 
   const GROUP = { reason: 'failed', eventName: 'a.b', count: 1, oldest: new Date(0) };
   test.each([
-    ['not a list', 3],
+    ['not an array', 3],
     ['an unknown reason', [{ ...GROUP, reason: 'bored' }]],
     ['a group without a name', [{ ...GROUP, eventName: undefined }]],
     ['a group of no letters', [{ ...GROUP, count: 0 }]],
@@ -160,21 +162,21 @@ describe('letters are listed', () => {
     [
       'an unknown reason',
       { reason: 'unkown' },
-      /reason is "unkown"\. Give one of unknown, invalid, failed, conflict, rejected, unfinished\./,
+      /reason is "unkown"\. Pass one of unknown, invalid, failed, conflict, rejected, unfinished\./,
     ],
     [
       'no event name',
       { event: 'refund' },
-      /event is "refund"\. Give <resource>\.<action>, <resource>\.\* or \*\./,
+      /event is "refund"\. Pass <resource>\.<action>, <resource>\.\* or \*\./,
     ],
-    ['a number for an age', { since: 7 }, /since is 7\. Give a duration such as "7d", or a Date\./],
+    ['a number for an age', { since: 7 }, /since is 7\. Pass a duration such as "7d", or a Date\./],
     ['an invalid duration', { since: 'a week' }, /since is "a week"\./],
     ['a date that is invalid', { since: new Date('x') }, /since is an object\./],
-    ['an empty id', { id: '' }, /id is ""\. Give text that is not empty, without a NUL\./],
-    ['an id with a NUL', { id: 'a\0' }, /id is "a\\u0000"\. Give text/],
+    ['an empty id', { id: '' }, /id is ""\. Pass a string that is not empty, without a NUL\./],
+    ['an id with a NUL', { id: 'a\0' }, /id is "a\\u0000"\. Pass text/],
     ['an event id that is a number', { eventId: 5 }, /eventId is 5\./],
-    ['a list', ['unknown'], /The filter is an array\. Give an object such as/],
-    ['text for discarded', { discarded: 'yes' }, /discarded is "yes"\. Give true or false\./],
+    ['a list', ['unknown'], /The filter is an array\. Pass an object such as/],
+    ['text for discarded', { discarded: 'yes' }, /discarded is "yes"\. Pass true or false\./],
   ])('and %s is refused at once: without it more letters would be meant', async (_, filter, message) => {
     const list = () => start().letters.list(filter as never);
     expect(list).toThrow(ConfigurationError);
@@ -185,10 +187,10 @@ describe('letters are listed', () => {
     ['a filter', { evnt: 'refund.*' }, /Unknown option "evnt"\. Did you mean "event"\?/],
     ['an option', { dryrun: true }, /Unknown option "dryrun"\. Did you mean "dryRun"\?/],
     ['discarded letters', { discarded: true }, /Unknown option "discarded"/],
-    ['dryRun', { dryRun: 'yes' }, /dryRun is "yes"\. Give true or false\./],
-    ['concurrency', { concurrency: 0 }, /concurrency is 0\. Give a whole number from 1\./],
-    ['onProgress', { onProgress: 'log' }, /onProgress is "log"\. Give a function\./],
-    ['signal', { signal: {} }, /signal is an object\. Give the signal of an AbortController\./],
+    ['dryRun', { dryRun: 'yes' }, /dryRun is "yes"\. Pass true or false\./],
+    ['concurrency', { concurrency: 0 }, /concurrency is 0\. Pass an integer from 1\./],
+    ['onProgress', { onProgress: 'log' }, /onProgress is "log"\. Pass a function\./],
+    ['signal', { signal: {} }, /signal is an object\. Pass the signal of an AbortController\./],
     ['the argument', 'refund.*', /The argument of replay\(\) is "refund\.\*"/],
   ])('and a replay refuses a slip in %s', async (_, options, message) => {
     await expect(start().letters.replay(options as never)).rejects.toThrow(message);
@@ -217,8 +219,8 @@ describe('letters are listed by the page', () => {
 
   test.each<[object, object, RegExp]>([
     [{ evnt: 'a' }, {}, /Unknown option "evnt"/],
-    [{}, { limit: 0 }, /^limit is 0\. Give a whole number from 1/],
-    [{}, { limit: 101 }, /^limit is 101\. Give at most 100/],
+    [{}, { limit: 0 }, /^limit is 0\. Pass an integer from 1/],
+    [{}, { limit: 101 }, /^limit is 101\. Pass at most 100/],
     [{}, { limit: '5' }, /^limit is "5"/],
     [{}, { after: '' }, /^after is ""/],
     [{}, { after: 5 }, /^after is 5/],
@@ -391,7 +393,7 @@ describe('the option', () => {
   test.each<[object, RegExp]>([
     [
       { deadLetters: memoryStore() },
-      /deadLetters is an object\. Give a store of dead letters such as memoryDeadLetters\(\)\./,
+      /deadLetters is an object\. Pass a store of dead letters such as memoryDeadLetters\(\)\./,
     ],
     [{ deadLetters: true }, /deadLetters is true\./],
     [{ deadLetters: null }, /deadLetters is null\./],
@@ -400,13 +402,13 @@ describe('the option', () => {
       /deadLetters needs a store: with store: false a replay could run an event that was processed\./,
     ],
     [{ keepHeaders: ['x-a'] }, /keepHeaders needs the option deadLetters/],
-    [{ deadLetters, keepHeaders: 'x-a' }, /keepHeaders is "x-a"\. Give names/],
+    [{ deadLetters, keepHeaders: 'x-a' }, /keepHeaders is "x-a"\. Pass names/],
     [
       { deadLetters, keepHeaders: ['X-Api-Key'] },
       /keepHeaders names x-api-key, a header that carries credentials\./,
     ],
     [{ journal: true }, /journal needs the option deadLetters/],
-    [{ deadLetters, journal: 'yes' }, /journal is "yes"\. Give true or false\./],
+    [{ deadLetters, journal: 'yes' }, /journal is "yes"\. Pass true or false\./],
     [{ deadLetter: deadLetters }, /Unknown option "deadLetter"\. Did you mean "deadLetters"\?/],
   ])('%j is refused', (options, message) => {
     const make = () => receiver({ privateKey: KEY, ...options } as ReceiverOptions);

@@ -46,7 +46,7 @@ needing('postgres', 'redis-server').describe('redrive in three processes', () =>
       await kills;
 
       const effects = await kept200.effects();
-      // Only what is written inside `once` is exact when a process dies between effect and completion.
+      // Only what is written inside `once` is exact when a process crashes between effect and completion.
       if (mode === 'once') expect(effects).toEqual([...keptAt.keys()].sort());
       expect(new Set(effects).size).toBe(200);
       expect(effects.length - 200).toBeLessThanOrEqual(KILLS * CONCURRENCY);

@@ -350,17 +350,17 @@ describe('redrive', () => {
 
   test.each<[string, unknown, string]>([
     ['no dead letters', true, 'redrive needs the option deadLetters'],
-    ['text', 'yes', 'redrive is "yes". Give true, or an object of delays, reasons, every and concurrency.'],
+    ['text', 'yes', 'redrive is "yes". Pass true, or an object of delays, reasons, every and concurrency.'],
     ['an unknown option', { delay: 1 }, 'redrive: Unknown option "delay". Did you mean "delays"?'],
-    ['no delays', { delays: [] }, "redrive.delays is an array. Give a list of durations: ['1m', '5m']."],
-    ['a wrong delay', { delays: ['1m', 'soon'] }, 'redrive.delays[1] is "soon". Give milliseconds from 1'],
+    ['no delays', { delays: [] }, "redrive.delays is an array. Pass an array of durations: ['1m', '5m']."],
+    ['a wrong delay', { delays: ['1m', 'soon'] }, 'redrive.delays[1] is "soon". Pass milliseconds from 1'],
     [
       'a wrong reason',
       { reasons: ['rejected'] },
-      'redrive.reasons[0] is "rejected". Give "failed", "unfinished", "unknown" or "invalid".',
+      'redrive.reasons[0] is "rejected". Pass "failed", "unfinished", "unknown" or "invalid".',
     ],
-    ['a wrong interval', { every: 0 }, 'redrive.every is 0. Give milliseconds from 1'],
-    ['a wrong concurrency', { concurrency: 0 }, 'redrive.concurrency is 0. Give a whole number from 1.'],
+    ['a wrong interval', { every: 0 }, 'redrive.every is 0. Pass milliseconds from 1'],
+    ['a wrong concurrency', { concurrency: 0 }, 'redrive.concurrency is 0. Pass an integer from 1.'],
   ])('is refused with %s', (what, redrive, message) => {
     const deadLetters = what === 'no dead letters' ? undefined : (memoryDeadLetters() as DeadLetterStore);
     const options = { privateKey: KEY, logger: false, deadLetters, redrive } as unknown as ReceiverOptions;

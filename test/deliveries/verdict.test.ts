@@ -41,7 +41,7 @@ describe('RetryAfterError', () => {
     [new Date(Number.NaN), 'an invalid Date'],
   ])('refuses %j', (retryAfter, shown) => {
     expect(() => new RetryAfterError(retryAfter as number)).toThrow(
-      `RetryAfterError was given ${shown}. Give milliseconds, text like "30s", or a Date.`,
+      `RetryAfterError was given ${shown}. Pass milliseconds, a string like "30s", or a Date.`,
     );
   });
 });

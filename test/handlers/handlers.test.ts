@@ -173,7 +173,7 @@ describe('a pattern', () => {
   ])('%p is not a pattern', (pattern) => {
     const refused = register((hooks) => hooks.on(pattern, () => {}));
     expect(refused).toThrow(ConfigurationError);
-    expect(refused).toThrow('is not an event name or pattern. Give <resource>.<action>, <resource>.* or *.');
+    expect(refused).toThrow('is not an event name or pattern. Pass <resource>.<action>, <resource>.* or *.');
   });
 });
 
@@ -181,7 +181,7 @@ describe('a handler', () => {
   test.each([undefined, null, 'save', 5, {}, Promise.resolve()])('%p is no handler', (handler) => {
     for (const call of eachWay(handler)) {
       expect(call).toThrow(ConfigurationError);
-      expect(call).toThrow('Give a function (event, context) => …');
+      expect(call).toThrow('Pass a function (event, context) => …');
     }
   });
 
@@ -197,7 +197,7 @@ describe('a handler', () => {
 
   test.each(['', ' ', 'two words', 'ä', 'x'.repeat(65), 5, null, {}])('the name %p is refused', (name) => {
     for (const call of eachWay(() => {}, { name }))
-      expect(call).toThrow('Give 1 to 64 printable ASCII characters');
+      expect(call).toThrow('Pass 1 to 64 printable ASCII characters');
   });
 
   // A slip would run it again on every retry.
@@ -212,7 +212,7 @@ describe('a handler', () => {
   test.each(['receipt', null, 5, ['receipt']])('%p instead of its options is refused', (options) => {
     const refused = register((hooks) => hooks.on('*', () => {}, options));
     expect(refused).toThrow(ConfigurationError);
-    expect(refused).toThrow("Give an object such as { name: 'receipt' }");
+    expect(refused).toThrow("Pass an object such as { name: 'receipt' }");
   });
 
   test.each([undefined, {}, { name: undefined }])('its options may be %p', (options) => {

@@ -232,26 +232,6 @@ describe('with one value, handlers never run at the same time', () => {
     60_000,
   );
 
-  // Versions before locks claimed the same key, like that of an event.
-  for (const [name, program, open] of shared)
-    needing(program).test(
-      `in ${name} processes of an older version are excluded`,
-      async () => {
-        const [older, newer] = [await open(), await open()];
-        const key = `default:serial:${randomBytes(8).toString('hex')}`;
-        const claim = (leaseMs: number) => older.claim(key, { leaseMs, fingerprint: 'serial' });
-        const claimed = await claim(60_000);
-        if (claimed.status !== 'claimed') throw new Error('not claimed');
-        expect(await newer.lock?.(key, 60_000)).toBeUndefined();
-        await claimed.claim.release([]);
-        const lock = await newer.lock?.(key, 60_000);
-        expect(await claim(60_000)).toMatchObject({ status: 'in_progress' });
-        expect(await lock?.release()).toBe(true);
-        expect(await claim(1)).toMatchObject({ status: 'claimed' });
-      },
-      60_000,
-    );
-
   test('two of one event take turns, in the order of registration', async () => {
     const steps: string[] = [];
     const hooks = receiver({ privateKey: KEY, logger: false });
@@ -559,7 +539,7 @@ test.each<[ReceiverOptions, object, RegExp]>([
     { serial },
     /has serial, which needs lock\(\) of the store, and this store has none/,
   ],
-  [{}, { serial: 'order_id' }, /has serial "order_id"\. Give a function/],
+  [{}, { serial: 'order_id' }, /has serial "order_id"\. Pass a function/],
   [{}, { seriall: serial }, /Unknown option "seriall"\. Did you mean "serial"\?/],
 ])('on() refuses it with %p and %p', (options, given, message) => {
   const hooks = receiver({ privateKey: KEY, logger: false, ...options });

@@ -67,7 +67,7 @@ describe('receive()', () => {
     ['null', null],
     ['a number', 42],
     ['a text', 'X-SERVICE-SIGNATURE: aa'],
-    ['an empty list', []],
+    ['an empty array', []],
     ['a flat list, as rawHeaders', ['Host', 'localhost']],
     ['pairs without a name', [[], [null, 'a'], [7, 7]]],
     ['a list of nothing', [null]],

@@ -151,7 +151,7 @@ describe('observeDeadLetters() refuses', () => {
   test('a receiver without dead letters', async () => {
     const { hooks } = await startEndpoint();
     expect(() => observeDeadLetters(hooks as never)).toThrow(ConfigurationError);
-    expect(() => observeDeadLetters(hooks as never)).toThrow('Give what receiver({ deadLetters }) returned.');
+    expect(() => observeDeadLetters(hooks as never)).toThrow('Pass what receiver({ deadLetters }) returned.');
     expect(() => observeDeadLetters(undefined as never)).toThrow('observeDeadLetters() was given undefined');
   });
 
@@ -159,7 +159,7 @@ describe('observeDeadLetters() refuses', () => {
     const { hooks } = await start();
     expect(() => observeDeadLetters(hooks, { meter: 1 } as object)).toThrow('Unknown option "meter".');
     expect(() => observeDeadLetters(hooks, { meterProvider: {} as never })).toThrow(
-      'Give an object with getMeter().',
+      'Pass an object with getMeter().',
     );
     expect(() => observeDeadLetters(hooks, null as never)).toThrow(ConfigurationError);
   });

@@ -152,8 +152,8 @@ test.each<[string, object]>([
 describe('openTelemetry()', () => {
   test.each([
     ['an option that does not exist', { tracer: {} }, 'Unknown option "tracer"'],
-    ['an invalid tracer provider', { tracerProvider: {} }, 'tracerProvider is an object. Give'],
-    ['an invalid meter provider', { meterProvider: null }, 'meterProvider is null. Give'],
+    ['an invalid tracer provider', { tracerProvider: {} }, 'tracerProvider is an object. Pass'],
+    ['an invalid meter provider', { meterProvider: null }, 'meterProvider is null. Pass'],
     ['a slip', 'otel', 'openTelemetry() was given "otel"'],
   ])('refuses %s', (_what, options, message) => {
     expect(() => openTelemetry(options as object)).toThrow(message);

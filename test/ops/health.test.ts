@@ -330,16 +330,16 @@ describe('health() refuses', () => {
     ['an object', {}],
   ])('anything but a receiver: %s', (shown, given) => {
     expect(() => health(given as never)).toThrow(
-      `health() was given ${shown}. Give what receiver() returned`,
+      `health() was given ${shown}. Pass what receiver() returned`,
     );
   });
 
   test.each<[object, string]>([
     [{ silense: '6h' }, 'Unknown option "silense". Did you mean "silence"?'],
-    [{ silence: 'long' }, 'silence is "long". Give milliseconds from 1, or text like "6h".'],
-    [{ silence: 0 }, 'silence is 0. Give milliseconds from 1'],
+    [{ silence: 'long' }, 'silence is "long". Pass milliseconds from 1, or a string like "6h".'],
+    [{ silence: 0 }, 'silence is 0. Pass milliseconds from 1'],
     [{ window: 'none' }, 'window is "none".'],
-    [{ refused: 50 }, 'refused is 50. Give a share from 0 to 1, such as 0.5.'],
+    [{ refused: 50 }, 'refused is 50. Pass a share from 0 to 1, such as 0.5.'],
     [{ refused: Number.NaN }, 'refused is NaN.'],
     [{ timeout: 0 }, 'timeout is 0.'],
     [{ cache: '100d' }, 'cache is "100d".'],

@@ -284,7 +284,7 @@ describe('cachedKeys()', () => {
 
   test.each<[string, unknown]>([
     ['a blank secret', ' '],
-    ['an empty list', []],
+    ['an empty array', []],
     ['nothing', undefined],
     ['a key in quotes', '"pri_old"'],
   ])('does not replace a key by %s', async (_, answer) => {
@@ -309,7 +309,7 @@ describe('cachedKeys()', () => {
   });
 
   test.each<[unknown, unknown, RegExp]>([
-    ['s3cret', {}, /cachedKeys\(\) was given text\. Give a function/],
+    ['s3cret', {}, /cachedKeys\(\) was given text\. Pass a function/],
     [async () => OLD, { ttl: 'soon' }, /ttl is "soon"/],
     [async () => OLD, { staleIfError: -1 }, /staleIfError is -1/],
     [async () => OLD, { refreshOnMismatch: 0 }, /refreshOnMismatch is 0/],

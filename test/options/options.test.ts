@@ -98,13 +98,13 @@ describe('options as a whole', () => {
   });
 
   test.each([null, 5, true, [], () => {}])('%p instead of options is refused', (options) => {
-    const message = /^receiver\(\) was given .+. Give an object of options, or nothing\.$/;
+    const message = /^receiver\(\) was given .+. Pass an object of options, or nothing\.$/;
     expect(refusal(options).message).toMatch(message);
   });
 
   test('a key instead of options is refused without being quoted', () => {
     const { message, stack } = refusal(KEY);
-    expect(message).toContain('Give an object of options');
+    expect(message).toContain('Pass an object of options');
     expect(`${message}${stack}`).not.toContain(KEY);
   });
 
@@ -140,48 +140,50 @@ const REFUSED: readonly [options: string | readonly string[], values: readonly u
     TIMES,
     NO_TIMES,
     (_, option) =>
-      new RegExp(`^${option} is .+. Give milliseconds from [01] to 2,147,483,647, or text like "10s"\\.$`),
+      new RegExp(
+        `^${option} is .+. Pass milliseconds from [01] to 2,147,483,647, or a string like "10s"\\.$`,
+      ),
   ],
   [
     TIMES.filter((option) => option !== 'timeout'),
     [0],
-    (_, option) => `${option} is 0. Give milliseconds from 1`,
+    (_, option) => `${option} is 0. Pass milliseconds from 1`,
   ],
   // It would be read as no limit.
   [
     'limit',
     [...NO_SIZES, 1.5, Infinity, 1e300, null, true, [], {}],
-    /^limit is .+. Give a number of bytes above 0/,
+    /^limit is .+. Pass a number of bytes above 0/,
   ],
   [
     'limit',
     ['512mb', '5gb', '1tb', 536_870_889, 2 ** 32, Number.MAX_SAFE_INTEGER],
     (limit) =>
       whole(
-        `limit is ${shown(limit)}. Give at most 536,870,888 bytes, such as "511mb". A larger body cannot be parsed.`,
+        `limit is ${shown(limit)}. Pass at most 536,870,888 bytes, such as "511mb". A larger body cannot be parsed.`,
       ),
   ],
   [
     'maxInFlight',
     [NaN, -1, 0, 1.5, Infinity, 2 ** 60, '10', null],
-    /^maxInFlight is .+. Give a whole number from 1\.$/,
+    /^maxInFlight is .+. Pass an integer from 1\.$/,
   ],
   [
     'signatureHeader',
     ['', 'X SIGNATURE', 'X-SIGNATURE:', 'x\nsignature', 'ä', null, 5],
     'signatureHeader is ',
   ],
-  ['sandbox', ['deny', 'Accept', '', true, false, null], 'Give "accept", "ignore" or "only"'],
+  ['sandbox', ['deny', 'Accept', '', true, false, null], 'Pass "accept", "ignore" or "only"'],
   [
     'drift',
     ['handel', 'Handle', 'kept', '', true, false, null],
-    (drift) => whole(`drift is ${shown(drift)}. Give "keep" or "handle".`),
+    (drift) => whole(`drift is ${shown(drift)}. Pass "keep" or "handle".`),
   ],
   ['namespace', ['', 'a:b', 'a b', 'ä', 'x'.repeat(65), null, 7], 'namespace is '],
   [
     'store',
     [true, null, 'redis', {}, memoryStore, { claim: 5 }],
-    'Give a store such as memoryStore(), or false',
+    'Pass a store such as memoryStore(), or false',
   ],
   [
     'logger',
@@ -191,45 +193,45 @@ const REFUSED: readonly [options: string | readonly string[], values: readonly u
   [
     'observer',
     [null, true, () => {}, { settled: true }, { around: 'x' }, { handler: null }],
-    'Give an object with functions around, handler, settled or exhausted',
+    'Pass an object with functions around, handler, settled or exhausted',
   ],
   // Every event would be ignored.
   [
     'handlers',
     [...NO_OBJECTS, [() => {}], new Map([['transaction.paid', () => {}]])],
-    /^handlers is .+. Give an object of functions by pattern/,
+    /^handlers is .+. Pass an object of functions by pattern/,
   ],
   [
     'handlers',
     [new Payments(), new (class extends Payments {})(), Object.create({ 'transaction.paid': () => {} })],
-    /^handlers inherits "transaction.paid", .+ Give an object of functions by pattern/,
+    /^handlers inherits "transaction.paid", .+ Pass an object of functions by pattern/,
   ],
   [
     'handlers',
     [undefined, null, 'save', {}].map((handler) => ({ 'transaction.paid': handler })),
-    'Give a function (event, context)',
+    'Pass a function (event, context)',
   ],
   ['handlers', [{ 'transaction.payed': () => {} }], 'Did you mean "transaction.paid"?'],
   // None would be declared.
   [
     'events',
     [...NO_OBJECTS, new Map([['refund.succeeded', z.looseObject({})]])],
-    /^events is .+. Give an object of schemas by event name/,
+    /^events is .+. Pass an object of schemas by event name/,
   ],
   [
     'events',
     [Object.create({ 'refund.succeeded': z.looseObject({}) })],
-    /^events inherits "refund.succeeded", .+ Give an object of schemas by event name/,
+    /^events inherits "refund.succeeded", .+ Pass an object of schemas by event name/,
   ],
   [
     'events',
     [...NO_NAMES, 'r.'.padEnd(257, 'x')].map((name) => ({ [name]: z.looseObject({}) })),
-    'Give <resource>.<action>',
+    'Pass <resource>.<action>',
   ],
   [
     'events',
     [null, undefined, 'string', {}, () => true, { '~standard': {} }].map((schema) => ({ 'a.b': schema })),
-    'Give a Standard Schema for its payload',
+    'Pass a Standard Schema for its payload',
   ],
 ];
 
@@ -287,7 +289,7 @@ describe('the private key', () => {
     ['', 'is empty'],
     [null, 'is null, not text'],
     [`${KEY}\n`, 'ends with a line break'],
-    [[], 'is an empty list'],
+    [[], 'is an empty array'],
     [[undefined], 'is of type undefined'],
   ])('%j is refused, naming the fault', (privateKey, fault) => {
     expect(refusal({ privateKey }).message).toMatch(new RegExp(`^privateKey ${fault}`));
@@ -428,7 +430,7 @@ describe('a privateKey that is given as undefined', () => {
   test('is named before the environment variable that is missing', () => {
     delete process.env.SERVICE_PRIVATE_KEY;
     expect(() => receiver({ privateKey: undefined })).toThrow(
-      /^privateKey was given as undefined, and the environment variable SERVICE_PRIVATE_KEY is not set\. Give /,
+      /^privateKey was given as undefined, and the environment variable SERVICE_PRIVATE_KEY is not set\. Pass /,
     );
   });
 });

@@ -79,7 +79,7 @@ describe('in production a receiver warns once, when it is created, of', () => {
     ],
     ['another prefix', { privateKey: 'whsec_5f2c' }, 'privateKey', named('privateKey', PREFIX)],
     ['one of them', { privateKey: [KEY, 'sk_5f2c', 'sk_2'] }, 'privateKey', named('privateKey[1]', PREFIX)],
-    ['a comma', { privateKey: 'pri_5f2c,pri_9a7e' }, 'privateKey', named('privateKey', COMMA)],
+    ['a comma', { privateKey: 'pri_5f2c,9a7e' }, 'privateKey', named('privateKey', COMMA)],
     ['a comma in one of them', { privateKey: [KEY, 'pri_5,f'] }, 'privateKey', named('privateKey[1]', COMMA)],
     ['a sandbox key', { privateKey: SANDBOX_KEY }, 'privateKey', named('privateKey', SANDBOX)],
     [
@@ -161,7 +161,7 @@ describe('the environment variable', () => {
       expect((await hooks.receive(receivable(undefined, key))).status).toBe(401);
   });
 
-  test.each(['sk_one,sk_two', 'pri_one,two', `${NEW};${OLD}`])('has one key: %s', async (value) => {
+  test.each(['sk_one,sk_two', 'pri_one,two', 'sk_one;sk_two'])('has one key: %s', async (value) => {
     process.env.SERVICE_PRIVATE_KEY = value;
     const hooks = receiver({ logger: false, handlers: { '*': () => {} } });
     expect((await hooks.receive(receivable(undefined, value))).status).toBe(200);
@@ -173,6 +173,8 @@ describe('the environment variable', () => {
     [`${NEW},pri_xxxx`, /^Key 2 in the environment variable SERVICE_PRIVATE_KEY is a placeholder/],
     [`pri_,${NEW}`, /^Key 1 in the environment variable SERVICE_PRIVATE_KEY has nothing after its prefix/],
     [`${NEW}\n`, /^The environment variable SERVICE_PRIVATE_KEY ends with a line break/],
+    [`${NEW};${OLD}`, /^The environment variable SERVICE_PRIVATE_KEY holds several keys\. .*with commas\.$/],
+    [`${NEW}\\n`, /^The environment variable SERVICE_PRIVATE_KEY has an escaped line break/],
     [`${NEW}\nsk_one`, /^The environment variable SERVICE_PRIVATE_KEY has a line break/],
   ])('names which of its keys is wrong: %j', (value, message) => {
     process.env.SERVICE_PRIVATE_KEY = value;

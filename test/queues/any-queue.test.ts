@@ -111,7 +111,7 @@ describe('enqueue()', () => {
   test.each([undefined, {}, 'webhooks'])('refuses %p', (send) => {
     expect(() => enqueue(send as never)).toThrow(ConfigurationError);
     expect(() => enqueue(send as never)).toThrow(
-      'Give a function that adds a job to your queue: enqueue(async (job) => …).',
+      'Pass a function that adds a job to your queue: enqueue(async (job) => …).',
     );
   });
 });
@@ -190,14 +190,12 @@ describe('processor()', () => {
     expect(attempts).toEqual([3, 1]);
   });
 
-  test('runs jobs and knows events of version 0.1', async () => {
-    const { rawBody } = (await jobOf()).data;
-    const { id } = JSON.parse(rawBody);
+  test('claims the event of a job under its queue and namespace', async () => {
+    const { data } = await jobOf();
+    const { id } = JSON.parse(data.rawBody);
     const claim = jest.fn<IdempotencyStore['claim']>(async () => ({ status: 'completed', fingerprint: 'x' }));
-    const old = { rawBody, headers: { host: 'shop.example' }, keyIndex: 1 };
-    expect(await processor({ '*': () => {} }, silent)(old, here)).toMatchObject({ outcome: 'processed' });
     const work = processor({ '*': () => {} }, { store: { claim }, namespace: 'eu', ...silent });
-    expect(await work(old, { queue: 'web hooks' })).toMatchObject({ outcome: 'duplicate' });
+    expect(await work(data, { queue: 'web hooks' })).toMatchObject({ outcome: 'duplicate' });
     expect(claim.mock.calls.map(([key]) => key)).toEqual([`web%20hooks/eu:live:${id}`]);
   });
 
@@ -464,16 +462,16 @@ describe('processor()', () => {
 const handlers = { '*': () => {} };
 
 test.each([
-  ['no handler', {}, {}, 'processor() has no handlers. Give at least one, by pattern.'],
-  ['missing handlers', undefined, {}, 'processor() has no handlers. Give at least one, by pattern.'],
-  ['a list of handlers', [() => {}], {}, 'handlers is a list or a Map'],
+  ['no handler', {}, {}, 'processor() has no handlers. Pass at least one, by pattern.'],
+  ['missing handlers', undefined, {}, 'processor() has no handlers. Pass at least one, by pattern.'],
+  ['a list of handlers', [() => {}], {}, 'handlers is an array or a Map'],
   ['inherited handlers', Object.create(handlers), {}, 'handlers inherits "*"'],
   ['a handler that is not a function', { '*': 'paid' }, {}, 'on("*") was given "paid"'],
   ['a misspelled name', { 'transaction.payed': () => {} }, {}, 'Did you mean "transaction.paid"?'],
   ['an unknown option', handlers, { stores: 1 }, 'Unknown option "stores". Did you mean "store"?'],
   ['options of the wrong kind', handlers, 'fast', 'The second argument of processor() is "fast"'],
   ['an object that is not a store', handlers, { store: {} }, 'store is an object'],
-  ['a misspelt drift', handlers, { drift: 'handel' }, 'drift is "handel". Give "keep" or "handle".'],
+  ['a misspelt drift', handlers, { drift: 'handel' }, 'drift is "handel". Pass "keep" or "handle".'],
   ['a namespace with a slash', handlers, { namespace: 'a/b' }, 'namespace is "a/b"'],
   ['a lease of nothing', handlers, { lease: 0 }, 'lease is 0'],
   ['a negative timeout', handlers, { timeout: -1 }, 'timeout is -1'],

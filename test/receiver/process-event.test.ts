@@ -10,7 +10,11 @@ import {
   type TransactionPaid,
 } from 'payment-webhooks';
 import { z } from 'zod';
+import { Delivery } from '../../src/deliveries/delivery.js';
 import { fixtures } from '../../src/fixtures/fixture.js';
+import { silentLogger } from '../../src/logger.js';
+import { resolveOptions } from '../../src/options/options.js';
+import { processEvent } from '../../src/receiver/process-event.js';
 import { delivery } from '../setup/delivery.js';
 import {
   duplicate,
@@ -687,7 +691,7 @@ test.each([
 );
 
 test('an error of the receiver itself does not release the claim, because a handler may have succeeded', async () => {
-  const includes = () => raise(new Error('not a list'));
+  const includes = () => raise(new Error('not an array'));
   const store = faultyStore({}, { more: { finished: Object.assign([], { includes }) } });
   const shipped: string[] = [];
   const receiver = startReceiver({ store });
@@ -785,4 +789,10 @@ describe('what the log says of a store', () => {
     expect(headers).toMatchObject({ 'retry-after': '5' });
     expect(lines).toMatchObject([{ msg: 'delivery', code: 'CLAIM_LOST' }]);
   });
+});
+
+test('a delivery that is not decoded is no event without handlers, which would be answered 200', () => {
+  const config = resolveOptions({ privateKey: 'pri_key', logger: false }, memoryStore);
+  const undecoded = new Delivery({}, silentLogger);
+  expect(() => processEvent(undecoded, config, () => {})).toThrow('The delivery is not decoded.');
 });

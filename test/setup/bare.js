@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 
 /** Everything else on the PATH stays, and so does Postgres, which `npm ci` installs. */
-const LEFT_OUT = /^(?:redis|valkey|mariadb|mysql|chrom|google-chrome|openssl|curl|rabbitmq|nats)/;
+const LEFT_OUT =
+  /^(?:redis|valkey|mariadb|mysql|chrom|google-chrome|openssl|curl|rabbitmq|nats|nginx|pgbouncer)/;
 /** What the text of a test contains when it may need one of them. */
 const USES =
   /needing\((?!'postgres'\))|setup\/(?:own-(?:broker|mariadb|redis)|redis-clients|shared-stores|sql-(?:adapters|letters))\.js|TEST_(?:REDIS|MARIADB)|start(?:Redis|Mariadb)|chromium/;

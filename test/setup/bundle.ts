@@ -9,18 +9,18 @@ import { buildSync } from 'esbuild';
  *
  * @param alias files that stand for what it imports
  */
-export function bundle(program: URL, alias: Record<string, string> = {}): string {
+export function bundle(program: URL): string {
   const scratch = fileURLToPath(new URL('../../.scratch/', import.meta.url));
   mkdirSync(scratch, { recursive: true });
   const entry = fileURLToPath(program);
   const name = basename(entry, '.ts');
   const outfile = join(mkdtempSync(join(scratch, `${name}-`)), `${name}.mjs`);
-  bundleTo(entry, outfile, alias);
+  bundleTo(entry, outfile);
   return outfile;
 }
 
 /** What it imports from packages is looked for where the bundle is. */
-export function bundleTo(entry: string, outfile: string, alias: Record<string, string> = {}): void {
+export function bundleTo(entry: string, outfile: string): void {
   buildSync({
     entryPoints: [entry],
     outfile,
@@ -28,6 +28,5 @@ export function bundleTo(entry: string, outfile: string, alias: Record<string, s
     platform: 'node',
     format: 'esm',
     packages: 'external',
-    alias,
   });
 }

@@ -26,7 +26,7 @@ export function faultyDeadLetters(
   const calls: LetterOperation[] = [];
   const current = { ...faults };
   const wired = Object.fromEntries(
-    OPERATIONS.map((name) => [
+    OPERATIONS.filter((name) => store[name]).map((name) => [
       name,
       (...given: unknown[]) => {
         calls.push(name);

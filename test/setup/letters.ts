@@ -1,6 +1,6 @@
 // A dead letter as the receiver would give it to a store, and the ways to damage what a store has of it.
 import { createHash, randomBytes } from 'node:crypto';
-import type { DeadLetterQuery, NewDeadLetter } from 'payment-webhooks';
+import type { DeadLetterQuery, DeadLetterStore, NewDeadLetter } from 'payment-webhooks';
 import type { DeadLetterContractCase } from 'payment-webhooks/testing';
 import { keyOf } from '../../src/testing/dead-letter-contract/context.js';
 import { testAtOnce } from './at-once.js';
@@ -30,6 +30,17 @@ export function aLetter(given: Partial<NewDeadLetter> = {}): NewDeadLetter {
 
 export function queryOf({ namespace }: Pick<NewDeadLetter, 'namespace'>): DeadLetterQuery {
   return { namespace, discarded: false };
+}
+
+/** How many letters a store lists. */
+export async function countOf(store: DeadLetterStore, query: DeadLetterQuery): Promise<number> {
+  let [count, after] = [0, undefined as string | undefined];
+  do {
+    const { letters, next } = await store.list(query, { limit: 100, after });
+    count += letters.length;
+    after = next;
+  } while (after !== undefined);
+  return count;
 }
 
 /**

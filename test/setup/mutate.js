@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 
 /** The tests of each file that is mutated. */
 export const MUTATED = {
-  'src/claims/claim-answer.ts': ['claims/store-calls', 'receiver/process-event', 'handlers/serial-locks'],
+  'src/claims/claim-reply.ts': ['claims/store-calls', 'receiver/process-event', 'handlers/serial-locks'],
   'src/time.ts': ['time', 'claims/probe', 'handlers/handler-run', 'options/cached-keys'],
   'src/claims/describe-thrown.ts': ['claims/describe-thrown'],
   'src/claims/fingerprint.ts': ['claims/fingerprint', 'dead-letters/replay', 'receiver/process-event'],

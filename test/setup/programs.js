@@ -17,6 +17,7 @@ export const PROGRAMS = {
   'rabbitmq-server': {},
   'nats-server': {},
   nginx: {},
+  pgbouncer: {},
   openssl: {},
   curl: {},
 };

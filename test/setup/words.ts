@@ -26,6 +26,13 @@ const ENGLISH: readonly (readonly [pattern: RegExp, write: string])[] = [
   [/\bbears? a second\b/i, 'is idempotent'],
   [/\brepetitions?\b/i, 'retry'],
   [/\bno cunning\b/i, 'reference model'],
+  [
+    /\b[Gg]ive (?:text|one like|one such|at (?:least|most)|milliseconds|an? (?:list|array|string|function|object|number|integer|name|path|key)\b)/,
+    'Pass a string, an array, …',
+  ],
+  [/\btext (?:like|such as) [`"']/, 'a string'],
+  [/\bwhole numbers?\b/i, 'integer'],
+  [/\b(?:is|are) (?:not|no) text\b|`ms`-style text/, 'is not a string'],
   [/\b(?:you|we|they)['’](?:d|ll|re|ve)\b/i, 'do not, you will, …'],
   [/\b(?:do|does|did|is|are|was|were|would|should|could|has|have|had|ca|wo)n['’]t\b/i, 'do not, you will, …'],
 ];

@@ -289,7 +289,7 @@ describe('the memory store', () => {
     [noPrototype, 'an object'] as const,
   ])('refuses maxEntries %p at construction', (maxEntries, shown) => {
     expect(() => memoryStore({ maxEntries })).toThrow(ConfigurationError);
-    const message = `maxEntries is ${shown}. Give a whole number from 1 to 8,000,000.`;
+    const message = `maxEntries is ${shown}. Pass an integer from 1 to 8,000,000.`;
     expect(() => memoryStore({ maxEntries })).toThrow(message);
   });
 

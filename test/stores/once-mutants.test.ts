@@ -62,7 +62,7 @@ const mutants = ({ notWaiting, outside }: Own): Readonly<Record<string, readonly
       'const writes = { rows: [] };',
     ],
   ],
-  'once() refuses what is no open transaction': [outside],
+  'once() refuses anything but an open transaction': [outside],
 });
 
 const IN_POSTGRES = mutants({

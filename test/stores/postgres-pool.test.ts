@@ -140,7 +140,7 @@ describe('the options of the Postgres store', () => {
   const odd = ['x"; drop table y', '1st', 'a-b', 'naïve', 'a b', '"a"', 'a\n', ...tooLong];
   test.each(['a.b.c', '', '.', 'a.', '.a', ...odd, 5, null, {}])('refuse the table %p', (table) => {
     expect(() => wrong({ pool, table })).toThrow(ConfigurationError);
-    expect(() => wrong({ pool, table })).toThrow(/^table is .*\. Give "name" or "schema\.name"/);
+    expect(() => wrong({ pool, table })).toThrow(/^table is .*\. Pass "name" or "schema\.name"/);
   });
 
   test.each(['a', '_', 'A1', 'public.webhook_event', `${'s'.repeat(63)}.${'t'.repeat(63)}`])(

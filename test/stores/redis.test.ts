@@ -164,7 +164,7 @@ withRedis('the Redis store', () => {
     ['null', null],
     ['OK', 'OK'],
     ['zero', 0],
-    ['an empty list', []],
+    ['an empty array', []],
     ['a list of something else', ['fine', 1]],
     ['a claim without attempt', ['claimed', 'x', '[]']],
     ['a claim with attempt zero', ['claimed', 0, '[]']],
@@ -290,7 +290,7 @@ describe('the options of the Redis store', () => {
 
   test('refuse to be missing, and a client in their place', () => {
     expect(() => wrong()).toThrow(ConfigurationError);
-    expect(() => wrong({ client: {} })).toThrow('sendCommand is undefined. Give "(...args) =>');
+    expect(() => wrong({ client: {} })).toThrow('sendCommand is undefined. Pass "(...args) =>');
   });
 
   test('refuse an unknown name, a prefix that is not a string and a retention that is not a duration', () => {
@@ -298,7 +298,7 @@ describe('the options of the Redis store', () => {
       'Unknown option "prefx". Did you mean "prefix"?',
     );
     expect(() => wrong({ sendCommand, prefix: 5 })).toThrow(
-      'prefix is 5. Give a string, such as "webhook:".',
+      'prefix is 5. Pass a string, such as "webhook:".',
     );
     expect(() => wrong({ sendCommand, retention: 'a while' })).toThrow('retention is "a while"');
   });

@@ -217,12 +217,12 @@ describe('the options of sqlStore', () => {
   test.each([
     [{ dialect: 'pg' }, 'dialect is "pg". Pass "postgres", "mysql" or "sqlite".'],
     [{ dialect: undefined }, 'dialect is undefined.'],
-    [{ client: undefined }, 'client is undefined. Give what query() runs statements with'],
+    [{ client: undefined }, 'client is undefined. Pass what query() runs statements with'],
     [{ client: 'postgres://localhost' }, 'client is "postgres://localhost".'],
-    [{ query: undefined }, 'query is undefined. Give a function (client, sql, values)'],
-    [{ transaction: true }, 'transaction is true. Give a function (work)'],
-    [{ table: 'a-b' }, 'table is "a-b". Give "name" or "schema.name"'],
-    [{ dialect: 'mysql', table: 'a`b' }, 'table is "a`b". Give "name" or "schema.name"'],
+    [{ query: undefined }, 'query is undefined. Pass a function (client, sql, values)'],
+    [{ transaction: true }, 'transaction is true. Pass a function (work)'],
+    [{ table: 'a-b' }, 'table is "a-b". Pass "name" or "schema.name"'],
+    [{ dialect: 'mysql', table: 'a`b' }, 'table is "a`b". Pass "name" or "schema.name"'],
     [{ retention: 'soon' }, 'retention is "soon"'],
     [{ tabel: 'a' }, 'Unknown option "tabel". Did you mean "table"?'],
   ])('refuse %p', (changed, message) => {

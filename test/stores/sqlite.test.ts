@@ -156,7 +156,7 @@ needing('SQLite').describe.each(SQLITE_DRIVERS)('sqlStore() on SQLite by %s', (_
       expect([paid(key), rowsOf(`${key}-nested`)]).toEqual([1, 0]);
     });
 
-    test('and refuses a database without a transaction, what is none, and once(work) inside of one', async () => {
+    test('and refuses a database without a transaction, a path, and once(work) inside of one', async () => {
       const [store, key] = [storeOn(db), newKey()];
       const { once, end } = await attempt(store, key);
       expect(() => once(db, () => pay(db, key))).toThrow('no open transaction');

@@ -96,7 +96,7 @@ describe('badDeliveries', () => {
   });
 
   test.each<[string, unknown, RegExp]>([
-    ['text', '{}', /^event is invalid \(.*\)\. Give badDeliveries\(\) an event/],
+    ['text', '{}', /^event is invalid \(.*\)\. Pass badDeliveries\(\) an event/],
     ['nothing', undefined, /^event is invalid/],
     ['an event without an id', { ...event, id: undefined }, /^event\.id is invalid/],
     ['an event with a payload of text', { ...event, payload: 'text' }, /^event\.payload is invalid/],

@@ -37,6 +37,6 @@ test.each([
 });
 
 test.each([storeContract, deadLetterContract])('%p says what to give instead of a store', (contract) => {
-  const message = 'create is undefined. Give { create: ({ retention }) => myStore({ retention }) }.';
+  const message = 'create is undefined. Pass { create: ({ retention }) => myStore({ retention }) }.';
   expect(() => contract((() => ({})) as never)).toThrow(message);
 });

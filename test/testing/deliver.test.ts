@@ -95,7 +95,7 @@ describe('deliver', () => {
   });
 
   test.each<[string, unknown, RegExp]>([
-    ['nothing', undefined, /app is undefined\. Give an Express app/],
+    ['nothing', undefined, /app is undefined\. Pass an Express app/],
     ['null', null, /app is null/],
     ['a URL', 'http://localhost:3000', /app is "http:\/\/localhost:3000"/],
     ['an object', { listen() {} }, /app is an object/],
@@ -111,7 +111,7 @@ describe('deliver', () => {
     ['no options', undefined, /The options are missing/],
     ['a key that is empty', { privateKey: '' }, /privateKey is empty/],
     ['a slip in a name', { privateKey, paht: '/' }, /Unknown option "paht". Did you mean "path"\?/],
-    ['a path without a slash', { privateKey, path: 'hooks' }, /path is "hooks"\. Give a path like "\/hooks"/],
+    ['a path without a slash', { privateKey, path: 'hooks' }, /path is "hooks"\. Pass a path like "\/hooks"/],
     ['a path with a space', { privateKey, path: '/ho oks' }, /path is "\/ho oks"/],
     ['a path that is no text', { privateKey, path: 7 }, /path is 7/],
   ])('refuses %s', async (_, options, message) => {

@@ -54,7 +54,7 @@ describe('signedDelivery', () => {
   const circle: { self?: object } = {};
   circle.self = circle;
   test.each([
-    ['null', null, /event is null\. Give an event/],
+    ['null', null, /event is null\. Pass an event/],
     ['nothing', undefined, /event is undefined/],
     ['a number', 7, /event is 7/],
     ['a function', () => ({}), /event is a function/],
@@ -68,7 +68,7 @@ describe('signedDelivery', () => {
   });
 
   test.each([
-    ['no options', undefined, /The options are missing\. Give at least \{ privateKey \}/],
+    ['no options', undefined, /The options are missing\. Pass at least \{ privateKey \}/],
     ['no key', {}, /privateKey is of type undefined/],
     ['an empty key', { privateKey: '' }, /privateKey is empty/],
     ['a slip', { privateKey, signatureheader: 'X' }, /"signatureheader"\. Did you mean "signatureHeader"\?/],

@@ -74,7 +74,7 @@ export function enqueue(queue: JobQueue, options: EnqueueOptions = {}): Enqueue 
 function checkEnqueue(queue: JobQueue, options: EnqueueOptions): EnqueueOptions {
   if (typeof queue?.add !== 'function') {
     throw new ConfigurationError(
-      `enqueue() was given ${show(queue)}. Give a queue: "new Queue('webhooks', { connection })".`,
+      `enqueue() was given ${show(queue)}. Pass a queue: "new Queue('webhooks', { connection })".`,
     );
   }
   const known = checkEnqueueOptions(options, {
@@ -91,6 +91,6 @@ function checkEnqueue(queue: JobQueue, options: EnqueueOptions): EnqueueOptions 
   }
   const { name } = known;
   if (name !== undefined && (typeof name !== 'string' || name === ''))
-    throw new ConfigurationError(`name is ${show(name)}. Give the name of the jobs.`);
+    throw new ConfigurationError(`name is ${show(name)}. Pass the name of the jobs.`);
   return known;
 }

@@ -137,7 +137,7 @@ function checkEnqueue<JobOptions extends object>(
 ): EnqueueOptions<JobOptions> {
   if ([boss?.send, boss?.deleteJob, boss?.getQueue].some((method) => typeof method !== 'function')) {
     throw new ConfigurationError(
-      `enqueue() was given ${show(boss)}. Give a PgBoss: "new PgBoss(connectionString)".`,
+      `enqueue() was given ${show(boss)}. Pass a PgBoss: "new PgBoss(connectionString)".`,
     );
   }
   const known = checkEnqueueOptions(options, {
@@ -147,6 +147,6 @@ function checkEnqueue<JobOptions extends object>(
   });
   const { queue } = known;
   if (queue !== undefined && (typeof queue !== 'string' || queue === ''))
-    throw new ConfigurationError(`queue is ${show(queue)}. Give the name of a queue of pg-boss.`);
+    throw new ConfigurationError(`queue is ${show(queue)}. Pass the name of a queue of pg-boss.`);
   return known;
 }

@@ -56,7 +56,7 @@ export function processor<const Events extends EventSchemas = {}, Extra extends 
 ): EventProcessor {
   const { boss, ...common } = check.byName('The second argument of processor()', options, 'options');
   if (boss !== undefined && typeof boss?.cancel !== 'function')
-    throw new ConfigurationError(`boss is ${show(boss)}. Give the PgBoss of this worker.`);
+    throw new ConfigurationError(`boss is ${show(boss)}. Pass the PgBoss of this worker.`);
   const work = processorOf(handlers, common);
   return async function processEvents(batch) {
     // Waits for all, so that none is still running when pg-boss retries the batch.

@@ -21,7 +21,7 @@ import { LetterGroups, matchesQuery } from './count-letters.js';
 export interface MemoryDeadLettersOptions {
   /** The maximum number of letters. When it is reached, deliveries that need another are answered 503. @default 1_000 */
   readonly max?: number | undefined;
-  /** How long a letter is kept: `ms`-style text or milliseconds. @default '30d' */
+  /** How long a letter is kept: `ms`-style string or milliseconds. @default '30d' */
   readonly retention?: number | string | undefined;
   /** Milliseconds since 1970, for tests. @default Date.now */
   readonly now?: (() => number) | undefined;
@@ -30,7 +30,7 @@ export interface MemoryDeadLettersOptions {
 /**
  * Dead letters in the memory of this process: lost when it ends, and seen by no other.
  *
- * @throws {ConfigurationError} unless the bound is a whole number above 0 and the retention a duration
+ * @throws {ConfigurationError} unless the bound is an integer above 0 and the retention a duration
  * @example
  * const hooks = receiver({ deadLetters: memoryDeadLetters() });
  */
@@ -68,7 +68,7 @@ class MemoryDeadLetters implements DeadLetterStore {
     const { max = 1_000, retention, now = Date.now } = options;
     refuseUnknownOptions(options, ['max', 'retention', 'now']);
     if (!Number.isSafeInteger(max) || max < 1)
-      throw new ConfigurationError(`max is ${show(max)}. Give a whole number above 0.`);
+      throw new ConfigurationError(`max is ${show(max)}. Pass an integer above 0.`);
     this.#max = max;
     this.retentionMs = retentionMs(retention);
     this.#now = now;

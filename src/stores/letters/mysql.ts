@@ -62,7 +62,7 @@ const interval = (parameter: number) => `INTERVAL ${number(parameter)} * 1000 MI
 const EXPIRED = `retained_from <= ${UTC_MILLISECOND} - ${interval(1)}`;
 
 const mysqlFragments: Omit<LetterDialect, 'table' | 'migration'> = {
-  expired: EXPIRED,
+  expired: () => EXPIRED,
   bytes,
   number,
   time: (parameter) => `${EPOCH} + ${interval(parameter)}`,

@@ -1,19 +1,9 @@
 // Dead letters in Postgres, through a pool of `pg` or any other client.
-import type { Discarded, ProcessedEvent } from '../../contracts/dead-letter-store.js';
-import { StoreError } from '../../errors.js';
 import type { Connections } from '../sql/connections.js';
 import { LOCK_MIGRATION, NOW } from '../sql/postgres.js';
-import { PRUNE_BATCH, parseTable, Statement } from '../sql/statement.js';
-import {
-  bufferOf,
-  type LetterDialect,
-  readRow,
-  SqlLetterRows,
-  selected,
-  textOf,
-  valuesOf,
-} from './sql-rows.js';
-import type { FullRow, NewRow, RowChange } from './stored-letters.js';
+import { parseTable } from '../sql/statement.js';
+import { type ReturningDialect, ReturningLetterRows } from './returning-rows.js';
+import { bufferOf, textOf } from './sql-rows.js';
 
 export const postgresLetterTable = (table: string, index: (columns: string) => string) => `${LOCK_MIGRATION}
 CREATE TABLE IF NOT EXISTS ${table} (
@@ -41,19 +31,22 @@ CREATE UNIQUE INDEX IF NOT EXISTS ${index('event')} ON ${table} (key, fingerprin
 CREATE INDEX IF NOT EXISTS ${index('arrival')} ON ${table} (namespace, arrival);
 CREATE INDEX IF NOT EXISTS ${index('retention')} ON ${table} ((COALESCE(discarded_at, kept_at)));`;
 
-/** @param row qualifies the columns if another table has the same ones */
-const expired = (row = '') =>
-  `COALESCE(${row}discarded_at, ${row}kept_at) <= ${NOW} - $1::float8 * interval '1 millisecond'`;
-
 /** How Postgres writes bytes as text. */
 const HEX = /^\\x((?:[\da-f]{2})*)$/i;
 
-const postgresFragments: Omit<LetterDialect, 'table' | 'migration'> = {
-  expired: expired(),
+const postgresFragments: Omit<ReturningDialect, 'table' | 'migration'> = {
+  now: `date_trunc('milliseconds', ${NOW})`,
+  greatest: 'GREATEST',
+  skipLocked: 'FOR UPDATE SKIP LOCKED',
+  expired: (row = '') =>
+    `COALESCE(${row}discarded_at, ${row}kept_at) <= ${NOW} - $1::float8 * interval '1 millisecond'`,
   bytes: (parameter) => `$${parameter}`,
+  binary: (parameter) => `$${parameter}::bytea`,
+  boolean: (parameter) => `$${parameter}::boolean`,
   number: (parameter) => `$${parameter}::bigint`,
   time: (parameter) => `to_timestamp(0) + $${parameter}::float8 * interval '1 millisecond'`,
   prefix: (parameter) => `starts_with(event_name, $${parameter})`,
+  sameKey: (parameter) => `key::text COLLATE "C" = $${parameter}::text`,
   select: (expression) => expression,
   milliseconds: (time) => `date_part('epoch', ${time}) * 1000`,
   sent: (value) => value ?? null,
@@ -62,53 +55,7 @@ const postgresFragments: Omit<LetterDialect, 'table' | 'migration'> = {
     ArrayBuffer.isView(value) ? bufferOf(value) : Buffer.from(HEX.exec(String(value))?.[1] ?? '', 'hex'),
 };
 
-const RENEWED = ['arrival', 'id', 'event_name', 'namespace', 'event_id', 'sandbox', 'body', 'kept_at'];
-
-function postgresLetterStatements(table: string) {
-  // Neither a tombstone nor expired.
-  const alive = `discarded_at IS NULL AND NOT ${expired()}`;
-  const find = `SELECT ${selected(postgresFragments)}, body FROM ${table} WHERE id = $2 AND ${alive}`;
-  // The second comparison is exact even if the column has a case-insensitive collation.
-  const remove = `
-DELETE FROM ${table}
-WHERE key = $2 AND key::text COLLATE "C" = $2::text AND (fingerprint = $3 OR reason IN ('failed', 'unfinished')) AND ${alive}`;
-  // The row of an expired letter may still exist. It then becomes the new letter, in a new place.
-  const keep = `
-INSERT INTO ${table} AS l
-  (id, key, fingerprint, namespace, event_name, event_id, sandbox, reason, code, attempts, issues, head, body)
-VALUES ($2, $3, $4, $5, $6, $7, $8::boolean, $9, $10, $11::int, $12::bytea, $13::bytea, $14::bytea)
-ON CONFLICT (key, fingerprint) WHERE discarded_at IS NULL DO UPDATE SET
-  ${RENEWED.map((column) => `${column} = CASE WHEN ${expired('l.')} THEN excluded.${column} ELSE l.${column} END`).join(',\n  ')},
-  attempts = CASE WHEN ${expired('l.')} THEN excluded.attempts ELSE GREATEST(l.attempts + 1, excluded.attempts) END,
-  reason = excluded.reason, code = excluded.code, issues = excluded.issues, head = excluded.head
-RETURNING id`;
-  const replaceBody = `UPDATE ${table} SET body = $3::bytea WHERE id = $2 AND ${alive}`;
-  const update = `
-UPDATE ${table} SET reason = $3, code = $4, issues = $5::bytea, attempts = COALESCE($6::int, attempts)
-WHERE id = $2 AND ${alive}`;
-  const discard = `
-UPDATE ${table} SET head = NULL, body = NULL, discarded_by = $3, discarded_because = $4,
-  discarded_at = date_trunc('milliseconds', ${NOW})
-WHERE id = $2 AND ${alive}`;
-  const prune = `
-DELETE FROM ${table} WHERE arrival IN (
-  SELECT arrival FROM ${table} WHERE ${expired()}
-  ORDER BY COALESCE(discarded_at, kept_at) LIMIT $2::bigint FOR UPDATE SKIP LOCKED
-)`;
-  return {
-    keep: new Statement(keep),
-    replaceBody: new Statement(replaceBody),
-    find: new Statement(find),
-    update: new Statement(update),
-    remove: new Statement(remove),
-    discard: new Statement(discard),
-    prune: new Statement(prune),
-  };
-}
-
-export class PostgresLetterRows extends SqlLetterRows {
-  readonly #sql: ReturnType<typeof postgresLetterStatements>;
-
+export class PostgresLetterRows extends ReturningLetterRows {
   /** @throws {ConfigurationError} if the table is not `name` or `schema.name` of letters, digits and underscores */
   constructor(connections: Connections, name: unknown, retentionMs: number) {
     const { table, index } = parseTable(name);
@@ -117,40 +64,5 @@ export class PostgresLetterRows extends SqlLetterRows {
       { ...postgresFragments, table, migration: postgresLetterTable(table, index) },
       retentionMs,
     );
-    this.#sql = postgresLetterStatements(table);
-  }
-
-  async keep(row: NewRow): Promise<string> {
-    const [kept] = (await this.run(this.#sql.keep, valuesOf(row))).rows;
-    if (kept) return textOf(kept.id);
-    throw new StoreError(
-      'Postgres wrote a dead letter and returned no row. Check the table for rules and triggers.',
-    );
-  }
-
-  replaceBody(id: string, body: Buffer): Promise<unknown> {
-    return this.run(this.#sql.replaceBody, [id, body]);
-  }
-
-  async find(id: string): Promise<FullRow | undefined> {
-    const [row] = (await this.run(this.#sql.find, [id])).rows;
-    return row && readRow(row, postgresFragments);
-  }
-
-  async update(id: string, { reason, code, issues, attempts }: RowChange): Promise<boolean> {
-    return (await this.run(this.#sql.update, [id, reason, code, issues, attempts])).count === 1;
-  }
-
-  async remove({ key, fingerprint }: ProcessedEvent): Promise<number> {
-    return (await this.run(this.#sql.remove, [key, fingerprint])).count;
-  }
-
-  async discard(id: string, { by, because }: Pick<Discarded, 'by' | 'because'>): Promise<boolean> {
-    return (await this.run(this.#sql.discard, [id, by, because])).count === 1;
-  }
-
-  async prune() {
-    const { count: pruned } = await this.run(this.#sql.prune, [PRUNE_BATCH]);
-    return { pruned, more: pruned === PRUNE_BATCH };
   }
 }

@@ -74,15 +74,15 @@ const MAKE_KEY = `node -e "console.log(require('node:crypto').randomBytes(32).to
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
 /**
- * @param encryptionKeys 32 bytes each, as they are or as base64 text; undefined: nothing is sealed
- * @throws {ConfigurationError} if it is not a list of keys; the message never quotes a key
+ * @param encryptionKeys 32 bytes each, as they are or as a base64 string; undefined: nothing is sealed
+ * @throws {ConfigurationError} if it is not an array of keys; the message never quotes a key
  */
 export function sealWith(encryptionKeys: unknown): Seal {
   if (encryptionKeys === undefined) return new Seal([]);
   if (!Array.isArray(encryptionKeys) || encryptionKeys.length === 0) {
-    const what = Array.isArray(encryptionKeys) ? 'an empty list' : 'not a list';
+    const what = Array.isArray(encryptionKeys) ? 'an empty array' : 'not an array';
     throw new ConfigurationError(
-      `encryptionKeys is ${what}. Give a list of keys, or leave it out to store letters unencrypted.`,
+      `encryptionKeys is ${what}. Pass an array of keys, or leave it out to store letters unencrypted.`,
     );
   }
   // Array.from visits holes too: a missing key must not turn off encryption.
@@ -94,7 +94,7 @@ function readKey(given: unknown, index: number): KeyObject {
   if (!ArrayBuffer.isView(bytes)) {
     const what = given === undefined || given === null ? String(given) : `of type ${typeof given}`;
     throw new ConfigurationError(
-      `encryptionKeys[${index}] is ${what}. Give ${KEY_BYTES} bytes, or their base64 text. Make a key: ${MAKE_KEY}`,
+      `encryptionKeys[${index}] is ${what}. Pass ${KEY_BYTES} bytes, or their base64 string. Make a key: ${MAKE_KEY}`,
     );
   }
   if (bytes.byteLength !== KEY_BYTES) {

@@ -1,4 +1,4 @@
-// Dead letters in a SQL table: what both dialects share, and how rows of any client are read.
+// Dead letters in a SQL table: what the dialects share, and how rows of any client are read.
 import type {
   DeadLetterGroup,
   DeadLetterQuery,
@@ -24,11 +24,11 @@ export interface LetterDialect {
   /** The quoted name. */
   readonly table: string;
   readonly migration: string;
-  /** A condition: the retention of the row has expired. */
-  readonly expired: string;
+  /** A condition: the retention has expired. @param row qualifies the columns if another table has the same ones */
+  expired(row?: string): string;
   /** A parameter that is text or bytes. */
   bytes(parameter: number): string;
-  /** A parameter that is a whole number. */
+  /** A parameter that is an integer. */
   number(parameter: number): string;
   /** A parameter that is a time, in milliseconds since 1970. */
   time(parameter: number): string;
@@ -141,7 +141,7 @@ FROM (
     const values: unknown[] = [query.namespace];
     const next = (value: unknown) => values.push(value) + 1;
     const conditions = [
-      `namespace = ${bytes(2)} AND discarded_at IS ${query.discarded ? 'NOT NULL' : 'NULL'} AND NOT ${expired}`,
+      `namespace = ${bytes(2)} AND discarded_at IS ${query.discarded ? 'NOT NULL' : 'NULL'} AND NOT ${expired()}`,
     ];
     const { id, reason, eventId, eventName, eventNamePrefix, since } = query;
     for (const [column, value] of Object.entries({ id, reason, event_id: eventId, event_name: eventName }))
@@ -153,12 +153,12 @@ FROM (
   }
 }
 
-/** @throws {ConfigurationError} if encryptionKeys is not a list of keys of 32 bytes */
+/** @throws {ConfigurationError} if encryptionKeys is not an array of keys of 32 bytes */
 export function storedInSql(rows: SqlLetterRows, encryptionKeys: unknown) {
   return Object.assign(new StoredLetters(rows, encryptionKeys), { migrate: () => rows.migrate() });
 }
 
-/** In the order of the columns of both tables. */
+/** In the order of the columns of each table. */
 export function valuesOf(row: NewRow): unknown[] {
   const { id, key, fingerprint, namespace, eventName, eventId, sandbox, reason, code, attempts } = row;
   const identity = [id, key, fingerprint, namespace, eventName, eventId, sandbox];

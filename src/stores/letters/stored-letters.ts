@@ -1,30 +1,29 @@
 // Keeps dead letters in a database: encrypts, pages and filters them. A back end stores rows.
 
-import {
-  COUNTS_SLOWLY,
-  type DeadLetter,
-  type DeadLetterChange,
-  type DeadLetterContent,
-  type DeadLetterGroup,
-  type DeadLetterPage,
-  type DeadLetterPageRequest,
-  type DeadLetterQuery,
-  type DeadLetterStore,
-  type Discarded,
-  type NewDeadLetter,
-  type ProcessedEvent,
+import type {
+  DeadLetter,
+  DeadLetterChange,
+  DeadLetterContent,
+  DeadLetterGroup,
+  DeadLetterPage,
+  DeadLetterPageRequest,
+  DeadLetterQuery,
+  DeadLetterStore,
+  Discarded,
+  NewDeadLetter,
+  ProcessedEvent,
 } from '../../contracts/dead-letter-store.js';
-import { LetterGroups, matchesQuery } from './count-letters.js';
+import { matchesQuery } from './count-letters.js';
 import { type LetterIdentity, LetterSeal, type SealedParts, sealWith } from './seal.js';
 
 /** The options that all databases of letters have. */
 export interface LetterOptions {
   /**
-   * 32 random bytes each, as they are or as base64 text. The first encrypts bytes, headers and issues; all of them decrypt.
+   * 32 random bytes each, as they are or as a base64 string. The first encrypts bytes, headers and issues; all of them decrypt.
    * @default none: stored letters can be read and changed
    */
   readonly encryptionKeys?: readonly (Uint8Array | string)[] | undefined;
-  /** How long a letter is kept: `ms`-style text or milliseconds. @default '30d' */
+  /** How long a letter is kept: `ms`-style string or milliseconds. @default '30d' */
   readonly retention?: number | string | undefined;
 }
 
@@ -76,7 +75,7 @@ export interface LetterRows {
     query: DeadLetterQuery,
     page: RowPage,
   ): Promise<{ readonly rows: readonly LetterRow[]; readonly next: string | undefined }>;
-  /** Without this or `countGroups`, all rows are listed to count them. */
+  /** A back end that would read every row to count them has neither. */
   count?(query: DeadLetterQuery): Promise<number>;
   countGroups?(query: DeadLetterQuery, names: number): Promise<readonly DeadLetterGroup[]>;
   remove(event: ProcessedEvent): Promise<number>;
@@ -87,23 +86,25 @@ export interface LetterRows {
 
 /** For any other place the page is empty, as in the memory store. */
 const PLACE = /^\d{1,18}$/;
-const BATCH = 200;
 /** How many batches a page may take: each call has a deadline, and few letters may match. */
 const MAX_BATCHES = 5;
 
 export class StoredLetters implements DeadLetterStore {
   readonly scope = 'shared';
   readonly retentionMs: number;
-  readonly [COUNTS_SLOWLY]: boolean;
+  readonly count?: (query: DeadLetterQuery) => Promise<number>;
+  readonly countGroups?: NonNullable<DeadLetterStore['countGroups']>;
   readonly #rows: LetterRows;
   readonly #seal: LetterSeal;
 
-  /** @throws {ConfigurationError} if encryptionKeys is not a list of keys of 32 bytes */
+  /** @throws {ConfigurationError} if encryptionKeys is not an array of keys of 32 bytes */
   constructor(rows: LetterRows, encryptionKeys: unknown) {
     this.#seal = new LetterSeal(sealWith(encryptionKeys));
     this.#rows = rows;
     this.retentionMs = rows.retentionMs;
-    this[COUNTS_SLOWLY] = rows.count === undefined;
+    const { count, countGroups } = rows;
+    if (count) this.count = (query) => count.call(rows, query);
+    if (countGroups) this.countGroups = (query, { names }) => countGroups.call(rows, query, names);
   }
 
   async keep(letter: NewDeadLetter): Promise<string> {
@@ -134,23 +135,6 @@ export class StoredLetters implements DeadLetterStore {
     return { letters, next: found.length > limit ? found[limit - 1]?.place : from };
   }
 
-  async count(query: DeadLetterQuery): Promise<number> {
-    if (this.#rows.count) return this.#rows.count(query);
-    let letters = 0;
-    for await (const _ of this.#matching(query)) letters += 1;
-    return letters;
-  }
-
-  async countGroups(
-    query: DeadLetterQuery,
-    { names }: { readonly names: number },
-  ): Promise<readonly DeadLetterGroup[]> {
-    if (this.#rows.countGroups) return this.#rows.countGroups(query, names);
-    const groups = new LetterGroups(names);
-    for await (const row of this.#matching(query)) groups.add([row]);
-    return groups.list();
-  }
-
   async read(id: string): Promise<DeadLetterContent> {
     const row = await this.#rows.find(id);
     if (!row) return { status: 'gone' };
@@ -175,14 +159,6 @@ export class StoredLetters implements DeadLetterStore {
       const { pruned, more } = await this.#rows.prune();
       sum += pruned;
       if (!more) return sum;
-    }
-  }
-
-  async *#matching(query: DeadLetterQuery): AsyncGenerator<LetterRow, void> {
-    for (let after: string | undefined = '0'; after !== undefined; ) {
-      const { rows, next } = await this.#rows.list(query, { limit: BATCH, after });
-      yield* rows.filter((row) => isFound(row, query));
-      after = next;
     }
   }
 

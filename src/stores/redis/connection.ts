@@ -8,19 +8,19 @@ interface Connection {
   readonly prefix: string;
 }
 
-/** @throws {ConfigurationError} if sendCommand is not a function, or prefix is not text */
+/** @throws {ConfigurationError} if sendCommand is not a function, or prefix is not a string */
 export function connectionOf({
   sendCommand,
   prefix = 'webhook:',
 }: Partial<Record<keyof Connection, unknown>>): Connection {
   if (typeof sendCommand !== 'function') {
     throw new ConfigurationError(
-      `sendCommand is ${show(sendCommand)}. Give "(...args) => client.sendCommand(args)" for a client of redis, ` +
+      `sendCommand is ${show(sendCommand)}. Pass "(...args) => client.sendCommand(args)" for a client of redis, ` +
         'or "(...args) => client.call(...args)" for one of ioredis.',
     );
   }
   if (typeof prefix !== 'string')
-    throw new ConfigurationError(`prefix is ${show(prefix)}. Give a string, such as "webhook:".`);
+    throw new ConfigurationError(`prefix is ${show(prefix)}. Pass a string, such as "webhook:".`);
   return { sendCommand: sendCommand as SendCommand, prefix };
 }
 

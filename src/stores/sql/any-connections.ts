@@ -272,14 +272,14 @@ function refuseWrong({
     throw new ConfigurationError(`dialect is ${show(dialect)}. Pass "postgres", "mysql" or "sqlite".`);
   if ((typeof client !== 'object' && typeof client !== 'function') || client === null)
     throw new ConfigurationError(
-      `client is ${show(client)}. Give what query() runs statements with, such as a pool or an ORM.`,
+      `client is ${show(client)}. Pass what query() runs statements with, such as a pool or an ORM.`,
     );
   if (typeof query !== 'function')
     throw new ConfigurationError(
-      `query is ${show(query)}. Give a function (client, sql, values) that resolves with an array of rows.`,
+      `query is ${show(query)}. Pass a function (client, sql, values) that resolves with an array of rows.`,
     );
   if (transaction !== undefined && typeof transaction !== 'function')
     throw new ConfigurationError(
-      `transaction is ${show(transaction)}. Give a function (work) that runs work inside a transaction, or leave it out.`,
+      `transaction is ${show(transaction)}. Pass a function (work) that runs work inside a transaction, or leave it out.`,
     );
 }

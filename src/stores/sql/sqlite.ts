@@ -167,7 +167,7 @@ async function hasChanged(run: RunSql, statement: Statement, values: readonly un
   return (await run(statement, values)).count === 1;
 }
 
-/** As a whole number of milliseconds, which SQLite reads from text. */
+/** Rounded milliseconds, which SQLite reads from text. */
 function ms(value: number): number {
   return Math.min(Math.max(Math.round(value), 0), MAX_MS);
 }

@@ -40,7 +40,7 @@ export function parseTable(table: unknown): {
   const match = typeof table === 'string' ? TABLE.exec(table) : null;
   if (!match) {
     throw new ConfigurationError(
-      `table is ${show(table)}. Give "name" or "schema.name". Each has at most 63 letters, digits and underscores, ` +
+      `table is ${show(table)}. Pass "name" or "schema.name". Each has at most 63 letters, digits and underscores, ` +
         'and does not start with a digit.',
     );
   }
@@ -54,9 +54,7 @@ export function parseTable(table: unknown): {
 /** Postgres would truncate a long name to that of the table, and skip the index because that name exists. */
 function indexName(table: string, columns: string): string {
   const index = `${table}_${columns}`;
-  // Earlier versions hashed the table alone for this index.
-  const hashed = columns === 'claimed_at' ? table : index;
   return index.length <= MAX_NAME
     ? `"${index}"`
-    : `"${table.slice(0, 40)}_${createHash('sha256').update(hashed).digest('hex').slice(0, 16)}"`;
+    : `"${table.slice(0, 40)}_${createHash('sha256').update(index).digest('hex').slice(0, 16)}"`;
 }

@@ -101,8 +101,8 @@ export class DeadLetterContext {
   /** Expects exactly these letters, in this order. */
   async listed(expected: readonly NewDeadLetter[], promise: string, filter: Filter = {}): Promise<void> {
     assertSame(idsOf(await this.list(filter)), idsOf(expected), promise);
-    const count = await this.store.count(this.query(filter));
-    assertSame(count, expected.length, 'count() counts what list() lists');
+    const count = await this.store.count?.(this.query(filter));
+    if (count !== undefined) assertSame(count, expected.length, 'count() counts what list() lists');
   }
 
   /** Compares countGroups(), if the store has it, with the list. */

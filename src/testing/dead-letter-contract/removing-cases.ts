@@ -62,7 +62,8 @@ export const REMOVING_CASES: DeadLetterCases = {
     assertSame([discarded?.by, discarded?.because], [WHY.by, WHY.because], 'a tombstone says who and why');
     assert(types.isDate(discarded?.at), 'a tombstone says when', discarded);
     assert(!JSON.stringify(tombstone).includes('personal'), 'a tombstone holds no bytes', tombstone);
-    assertSame(await context.store.count(context.query({ discarded: true })), 1, 'tombstones are counted');
+    const count = await context.store.count?.(context.query({ discarded: true }));
+    if (count !== undefined) assertSame(count, 1, 'tombstones are counted');
   },
 
   'a letter is discarded once, and not removed or changed after that': async (context) => {

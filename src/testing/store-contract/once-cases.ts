@@ -115,7 +115,7 @@ export const ONCE_CASES: OnceCases = {
     assertSame(await database.count(key), 2, 'the handlers of an event that was forgotten write again');
   },
 
-  'once() refuses what is no open transaction': async (context, database) => {
+  'once() refuses anything but an open transaction': async (context, database) => {
     const key = context.key();
     const { once, end } = await attempt(context, key);
     let closed: unknown;

@@ -10,7 +10,7 @@ import { serviceOptions, withService } from './service.js';
 const eventsOption = text(
   { 'A,B': 'transaction.paid' },
   'Event names, separated by commas; * is all of them.',
-  { offer: 'event', read: eventList },
+  { read: eventList },
 );
 
 const URL_ARGUMENT = { name: 'URL', about: 'where events are delivered, such as https://shop.example/hooks' };
@@ -79,7 +79,7 @@ export const update = command({
     const { url, ...rest } = values;
     const choice = { ...rest, names: { url: '--url' } };
     const changes = defined({ url, events: values.events });
-    if (Object.keys(changes).length === 0) throw new UsageError('Give --url, --events, or both.');
+    if (Object.keys(changes).length === 0) throw new UsageError('Pass --url, --events, or both.');
     const updated = await withService(choice, terminal, ({ webhooks }) => webhooks.update(id, changes));
     return done('updated', updated);
   },
@@ -145,7 +145,7 @@ function eventList(option: string, text: string): string[] {
   const events = text.split(',').map((name) => name.trim());
   if (!events.includes('')) return events;
   const example = 'transaction.paid,refund.succeeded';
-  throw new ValueError(option, text, `is not a list of event names. Give one like ${example}.`);
+  throw new ValueError(option, text, `is not a list of event names. Pass one like ${example}.`);
 }
 
 const AFTER_ROTATION = [

@@ -82,7 +82,7 @@ const ACCEPTED_FIXES: Readonly<Record<number, string>> = {
 };
 
 const PARSER_LIMIT =
-  "Something above receiver() refused it, and the receiver never logged it: express.json() accepts 100 kB by default. Give it the limit of the receiver, express.json({ limit: '256kb', verify: keepRawBody }), or raise that of the proxy (nginx: client_max_body_size).";
+  "Something above receiver() refused it, and the receiver never logged it: express.json() accepts 100 kB by default. Set it to the limit of the receiver, express.json({ limit: '256kb', verify: keepRawBody }), or raise that of the proxy (nginx: client_max_body_size).";
 const COOKIE =
   'It sets a cookie: a session runs above receiver(), and may store a session for every delivery. Mount receiver() above it.';
 const PARSER_WAITS =

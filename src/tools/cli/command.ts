@@ -9,9 +9,6 @@ export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** What the shell offers as a value: file names, event names, or these words. */
-export type Offer = 'file' | 'event' | readonly string[];
-
 export interface Option {
   readonly type: 'string' | 'boolean';
   readonly multiple?: boolean;
@@ -20,7 +17,6 @@ export interface Option {
   /** A valid value, for the error when it is missing. */
   readonly example?: string;
   readonly about: string;
-  readonly offer?: Offer;
   /** Also accepted, but not shown: an earlier name, or the name that another command uses. */
   readonly alias?: string;
   /** Reads the value that was given for `name`. Without it the value is the text. @throws {UsageError} */
@@ -29,8 +25,9 @@ export interface Option {
 
 export type Options = Readonly<Record<string, Option>>;
 
-export interface Argument extends Pick<Option, 'about' | 'offer'> {
+export interface Argument {
   readonly name: string;
+  readonly about: string;
   readonly optional?: boolean;
   readonly read?: (name: string, text: string) => string;
 }
@@ -61,7 +58,6 @@ export interface Invocation<Known extends Options> {
   readonly positionals: readonly string[];
   readonly values: Values<Known>;
   readonly terminal: Terminal;
-  readonly commands: readonly Row[];
 }
 
 export interface Result {
@@ -128,7 +124,7 @@ export class UsageError extends CommandError {
 }
 
 /** @param value its placeholder in help, and a valid one for the error when it is missing: `{ FILE: 'key.txt' }` */
-export function text<const More extends Partial<Pick<Option, 'multiple' | 'offer' | 'alias' | 'read'>> = {}>(
+export function text<const More extends Partial<Pick<Option, 'multiple' | 'alias' | 'read'>> = {}>(
   value: Readonly<Record<string, string>>,
   about: string,
   more?: More,
@@ -146,5 +142,4 @@ export const jsonOption = flag('Print one JSON object per line, for programs.');
 export const keyFileOption = text(
   { FILE: 'key.txt' },
   'Read the private key from this file instead of SERVICE_PRIVATE_KEY.',
-  { offer: 'file' },
 );

@@ -1,4 +1,4 @@
-// The table of commands, the source of help, completion and docs/cli.md.
+// The table of commands, the source of help and docs/cli.md.
 import type { Command, Row } from './command.js';
 
 /** Imports a file that exports each command under the last word of its name. */
@@ -42,7 +42,6 @@ const TOPICS: Readonly<Record<string, readonly (readonly [name: string, summary:
     ['webhooks delete', 'Delete a webhook', account],
     ['webhooks ensure', 'Register a webhook if it is missing', account],
   ],
-  'Set up the shell': [['completion', 'Print a shell completion script', () => import('./completion.js')]],
 };
 
 export const commands: readonly Row[] = Object.entries(TOPICS).flatMap(([topic, rows]) =>

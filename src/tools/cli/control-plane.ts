@@ -33,7 +33,7 @@ export function simulatorUrl(typed: string | undefined, { env }: Terminal): Simu
 }
 
 export function notASimulator({ source }: SimulatorUrl): UsageError {
-  return new UsageError(`${source} is not the address of a simulator. Give one like ${DEFAULT_URL}.`);
+  return new UsageError(`${source} is not the address of a simulator. Pass one like ${DEFAULT_URL}.`);
 }
 
 /** Why a fetch failed, if its cause tells. */
@@ -45,7 +45,7 @@ export function explainUnreachable({ address, source }: SimulatorUrl, cause: unk
   }
   // Ports of other protocols: https://fetch.spec.whatwg.org/#bad-port
   if (message !== 'bad port') return undefined;
-  return `Node blocks connections to port ${port} ("bad port"), so ${origin} cannot be reached. Give ${source} another port`;
+  return `Node blocks connections to port ${port} ("bad port"), so ${origin} cannot be reached. Use another port for ${source}`;
 }
 
 const ANSWER_MS = 10_000;

@@ -74,7 +74,7 @@ export const replay = command({
     keys: text(
       { KEYS: 'any' },
       'any: also replay letters whose private key is not configured. Do not use it after a leak.',
-      { ...oneOf(['configured', 'any']), offer: ['any'] },
+      { read: oneOf(['configured', 'any']) },
     ),
     concurrency: text({ N: '4' }, 'How many letters at once. Default: 1, oldest first.', {
       read: wholeNumber(1, 100),

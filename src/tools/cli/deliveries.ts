@@ -19,14 +19,12 @@ export const list = command({
   about: 'Lists the deliveries that the simulator recorded, newest first.',
   options: {
     status: text({ 'A,B': 'failed,retrying' }, `Only these: ${deliveryStatuses.join(', ')}.`, {
-      offer: deliveryStatuses,
       read: (name: string, text: string) => {
-        for (const status of text.split(',')) oneOf(deliveryStatuses).read(name, status);
+        for (const status of text.split(',')) oneOf(deliveryStatuses)(name, status);
         return text;
       },
     }),
     event: text({ NAME: 'transaction.paid' }, 'Only this event, or a pattern like transaction.*.', {
-      offer: 'event',
       read: eventPattern,
     }),
     search: text({ TEXT: 'order-7' }, 'Only those with this text in an id, the event name or the URL.'),
@@ -87,7 +85,7 @@ export const resend = command({
     'payment-webhooks deliveries resend --failed': 'all that failed, after you fixed the endpoint',
   },
   async run({ positionals: [id], values, terminal }) {
-    if ((id === undefined) !== (values.failed === true)) throw new UsageError('Give an ID, or --failed.');
+    if ((id === undefined) !== (values.failed === true)) throw new UsageError('Pass an ID, or --failed.');
     const control = controlPlane(values, terminal);
     // Oldest first.
     const chosen =
@@ -162,7 +160,7 @@ async function findDelivery(control: ControlPlane, id: string): Promise<Delivery
       throw new AnswerError(`${error.message} See \`payment-webhooks deliveries list\`.`, error.status);
     if (found.length === 1) return only;
     const some = found.slice(0, 5).map((delivery) => shortId(delivery.id));
-    const message = `ID ${id} matches ${found.length} deliveries: ${some.join(', ')}. Give more digits.`;
+    const message = `ID ${id} matches ${found.length} deliveries: ${some.join(', ')}. Pass more digits.`;
     throw new CommandError(message, EXIT.failed);
   }
 }

@@ -10,7 +10,7 @@ const CODES = Object.keys(ANSWERS) as ErrorCode[];
 export const explain = command({
   about:
     'Prints what a code means and what to do: the code of a log line, an error or an answer. Without a code it lists all of them. The text is the section of docs/errors.md.',
-  arguments: [{ name: 'CODE', about: 'such as SIGNATURE_MISMATCH', optional: true, offer: CODES }],
+  arguments: [{ name: 'CODE', about: 'such as SIGNATURE_MISMATCH', optional: true }],
   options: { json: jsonOption },
   examples: {
     'payment-webhooks explain SIGNATURE_MISMATCH': 'what it means, and what to do',

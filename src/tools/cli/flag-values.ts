@@ -13,14 +13,12 @@ export class ValueError extends UsageError {
   }
 }
 
-/** For an option with one of these values, which the shell offers. */
 export function oneOf<const Word extends string>(words: readonly Word[]) {
-  const read = (name: string, text: string): Word => {
+  return (name: string, text: string): Word => {
     const found = words.find((word) => word === text);
     if (found !== undefined) return found;
     throw new ValueError(name, text, `is not one of ${words.join(', ')}.${didYouMean(text, words)}`);
   };
-  return { offer: words, read };
 }
 
 export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER) {
@@ -28,7 +26,7 @@ export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER) {
   return (name: string, text: string): number => {
     const number = Number(text);
     if (/^\d{1,16}$/.test(text) && number >= least && number <= most) return number;
-    throw new ValueError(name, text, `is not a whole number ${range}.`);
+    throw new ValueError(name, text, `is not an integer ${range}.`);
   };
 }
 
@@ -57,7 +55,7 @@ export function headerOption(alias: string, more: string) {
 export function duration(name: string, text: string): number {
   const ms = parseDuration(text);
   if (ms) return ms;
-  throw new ValueError(name, text, `${ms === 0 ? 'is too short' : 'is not a duration'}. Give one like 30s.`);
+  throw new ValueError(name, text, `${ms === 0 ? 'is too short' : 'is not a duration'}. Pass one like 30s.`);
 }
 
 /** The URL of an endpoint: `3000/hooks`, `localhost:3000/hooks` or a whole URL. */
@@ -66,7 +64,7 @@ export function endpointUrl(name: string, typed: string): string {
   // The URL parser would drop white space silently.
   if (text && !/\s/.test(typed) && URL.canParse(text) && new URL(text).port !== '0') return text;
   const examples = '3000/hooks or http://localhost:3000/hooks';
-  throw new ValueError(name, typed, `is not the URL of an endpoint. Give one like ${examples}.`);
+  throw new ValueError(name, typed, `is not the URL of an endpoint. Pass one like ${examples}.`);
 }
 
 /** Undefined where the URL parser would have to guess: "/hooks", "hooks/3000", "http:/localhost". */

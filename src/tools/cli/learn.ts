@@ -19,7 +19,7 @@ const options = {
   file: text(
     { FILE: 'body.json' },
     'Read bodies from this file: one body, an array of bodies, or one per line. Default: standard input.',
-    { multiple: true, offer: 'file' },
+    { multiple: true },
   ),
   since: filterOptions.since,
   limit: text({ N: '500' }, 'With --page, at most this many letters of each event. Default: 100.', {
@@ -28,7 +28,6 @@ const options = {
   out: text(
     { DIR: 'src/events' },
     'Write a file for each event, and index.ts, into this folder. Existing files are not overwritten.',
-    { offer: 'file' },
   ),
   ...pageOptions,
 } as const;
@@ -78,7 +77,7 @@ export const learn = command({
 async function* givenBodies(invocation: Invocation<typeof options>): AsyncGenerator<unknown> {
   const { values, terminal } = invocation;
   if (values.page !== undefined) {
-    if (values.file) throw new UsageError('Give --page or --file, not both.');
+    if (values.file) throw new UsageError('Pass --page or --file, not both.');
     yield* bodiesOfLetters(invocation);
     return;
   }
@@ -103,7 +102,7 @@ function bodiesIn(source: string, bytes: Buffer): unknown[] {
     const body = parseJson(line);
     if (body !== undefined) return [body];
     throw new CommandError(
-      `${source} ${whyNotJson(line)} (line ${index + 1}). Give one body, an array of bodies, or one body per line.`,
+      `${source} ${whyNotJson(line)} (line ${index + 1}). Pass one body, an array of bodies, or one body per line.`,
     );
   });
 }

@@ -72,7 +72,7 @@ function refused(
     const target = URL.canParse(location, address) ? new URL(location, address) : undefined;
     const where = target ? ` to ${target.origin}${target.pathname}` : '';
     const problem = `The server redirects (${status})${where}, and the token was not sent there.`;
-    const message = `${problem} Give --page the final address of the page.`;
+    const message = `${problem} Set --page to the final address of the page.`;
     return new CommandError(message, EXIT.failed, 'REDIRECTED');
   }
   const known = typeof message === 'string' && typeof code === 'string' ? { message, code } : undefined;
@@ -83,7 +83,7 @@ function refused(
   }
   if (known) return new AnswerError(known.message, status, known.code);
   const problem = `The server at ${address} answered ${status}, but it is not a dead-letter page.`;
-  const other = `${problem} Give --page the address at which the app mounts deadLetterPage().`;
+  const other = `${problem} Set --page to the address at which the app mounts deadLetterPage().`;
   return new CommandError(other, EXIT.failed, 'NO_DEAD_LETTER_PAGE');
 }
 
@@ -93,11 +93,9 @@ const MAX_LETTERS = 100;
 const reasons = [...REASONS];
 
 export const filterOptions = {
-  reason: text(
-    { REASON: 'unknown' },
-    `Only letters with this reason: ${reasons.join(', ')}.`,
-    oneOf(reasons),
-  ),
+  reason: text({ REASON: 'unknown' }, `Only letters with this reason: ${reasons.join(', ')}.`, {
+    read: oneOf(reasons),
+  }),
   event: text({ NAME: "'refund.*'" }, 'Only this event, or a pattern like refund.*; * is every event.', {
     read: eventPattern,
   }),
@@ -141,7 +139,6 @@ export const pageOptions = {
   'token-file': text(
     { FILE: 'token.txt' },
     'Read the token from this file. It is sent as Authorization: Bearer, for the authorize function of the page.',
-    { offer: 'file' },
   ),
   json: jsonOption,
 } as const;
@@ -152,17 +149,17 @@ type PageChoice = { readonly [Name in 'page' | 'token-file']?: string };
 function pageAddress(typed: string | undefined): string {
   if (typed === undefined) {
     throw new UsageError(
-      '--page is missing. Give the address of the page, such as https://shop.example/ops/webhooks.',
+      '--page is missing. Pass the address of the page, such as https://shop.example/ops/webhooks.',
     );
   }
   const url = URL.canParse(typed) ? new URL(typed) : undefined;
   if (!url || !/^https?:$/.test(url.protocol)) {
     throw new UsageError(
-      '--page is not an absolute https: URL. Give one like https://shop.example/ops/webhooks.',
+      '--page is not an absolute https: URL. Pass one like https://shop.example/ops/webhooks.',
     );
   }
   if (url.username || url.password || url.search || url.hash) {
-    throw new UsageError('--page has a user name, a query or a fragment. Give the address alone.');
+    throw new UsageError('--page has a user name, a query or a fragment. Pass the address alone.');
   }
   if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
     throw new CommandError(
@@ -173,7 +170,7 @@ function pageAddress(typed: string | undefined): string {
 }
 
 async function readToken(file: string | undefined): Promise<string> {
-  if (file === undefined) throw new UsageError('--token-file is missing. Give a file that holds the token.');
+  if (file === undefined) throw new UsageError('--token-file is missing. Pass a file that holds the token.');
   const token = (await readLines('--token-file', file)).join('\n');
   const found = secretFault(token, /^/, 'Put the token itself into the file.');
   if (found) throw new CommandError(`--token-file ${found}`);

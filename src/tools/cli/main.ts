@@ -53,7 +53,7 @@ async function runCommand(argv: readonly string[], terminal: Terminal): Promise<
   const found = findCommand(words) ?? (wantsHelp ? endingWith(words) : undefined);
   if (!found) return withoutCommand(words, wantsHelp, terminal);
   const command = await found.row.load();
-  if (!wantsHelp) return command.run({ ...parse(found.row.name, command, found.rest), terminal, commands });
+  if (!wantsHelp) return command.run({ ...parse(found.row.name, command, found.rest), terminal });
   const { commandHelp } = await import('./help.js');
   terminal.stdout.write(commandHelp(found.row, command));
   return EXIT.ok;
@@ -84,7 +84,7 @@ async function withoutCommand(words: readonly string[], wantsHelp: boolean, { st
     const names = group.map(({ name }) => name.slice(first.length + 1));
     throw new UsageError(`\`${first}\` needs one of ${names.join(', ')}.${didYouMean(second, names)}`);
   }
-  if (first.startsWith('-')) throw new UsageError('Give the command first, then its options.');
+  if (first.startsWith('-')) throw new UsageError('Put the command first, then its options.');
   throw new UsageError(`There is no command ${quoted(first)}.${suggestion(first)}`);
 }
 

@@ -85,7 +85,7 @@ async function liveKey(file: string | undefined, terminal: Terminal): Promise<st
   const key = await readKey(file, terminal);
   if (!isSandboxKey(key)) return key;
   throw new CommandError(
-    `${keySource(file)} is a sandbox key, which the service refuses at /api/v2. Give the live key.`,
+    `${keySource(file)} is a sandbox key, which the service refuses at /api/v2. Pass the live key.`,
   );
 }
 

@@ -1,5 +1,7 @@
 // `sign` and `verify`: prints the signature of a body, or checks one and explains why it does not match.
 import { createHmac } from 'node:crypto';
+import { gunzipSync, inflateSync } from 'node:zlib';
+import { type BodyEncoding, encodingOf } from '../../http/encoded-body.js';
 import { isSignature, sign as signBody } from '../../signature.js';
 import { command, EXIT, jsonOption, keyFileOption, text } from './command.js';
 import { fromUtf16, isUtf16, UTF_16_CURE, withoutHidden } from './encoding.js';
@@ -28,7 +30,7 @@ const BOM_SIGNED =
 
 export const verify = command({
   about:
-    'Checks the signature over the bytes of the body. If they do not match, it says why: wrong key, reserialized JSON, a byte-order mark, UTF-16, invisible characters, a trailing newline, upper case, or truncated (a signature of fewer than 64 digits, or a body that ends in the middle of its JSON). A key file may hold several keys, one per line.',
+    'Checks the signature over the bytes of the body. If they do not match, it says why: wrong key, reserialized JSON, a byte-order mark, UTF-16, gzip, base64, invisible characters, a trailing newline, upper case, or truncated (a signature of fewer than 64 digits, or a body that ends in the middle of its JSON). A key file may hold several keys, one per line.',
   options: {
     signature: text({ HEX: '"$SIGNATURE"' }, 'The value of X-SERVICE-SIGNATURE as received.'),
     body: bodyOption,
@@ -77,7 +79,7 @@ function explainForm(signature: string, right: readonly string[]): Finding | und
     return {
       difference: 'signature_missing',
       message: 'There is no signature.',
-      cure: 'Give the value of X-SERVICE-SIGNATURE with --signature. If it never arrived, check whether a proxy drops the header.',
+      cure: 'Pass the value of X-SERVICE-SIGNATURE with --signature. If it never arrived, check whether a proxy drops the header.',
     };
   }
   if (/^[0-9a-f]{1,63}$/i.test(text)) {
@@ -128,6 +130,16 @@ function explainBody(body: Buffer, matches: (bytes: Uint8Array) => boolean): Fin
       cure: UTF_16_CURE,
     };
   }
+  const encoding = encodingOf(body);
+  if (encoding !== undefined) {
+    const decoded = decode(body, encoding);
+    const isRight = decoded !== undefined && endsSomehow(decoded);
+    return {
+      difference: 'encoded',
+      message: `The body is ${IN_WORDS[encoding]}${isRight ? '. The signature matches what is in it' : ', and deliveries are plain JSON'}.`,
+      cure: 'Find out what encoded it: a proxy, an API gateway, or the way in which it was saved. Check the bytes before that.',
+    };
+  }
   const marked = hasBom(body);
   if (matches(marked ? body.subarray(3) : Buffer.concat([BOM, body]))) {
     return {
@@ -162,6 +174,29 @@ function explainBody(body: Buffer, matches: (bytes: Uint8Array) => boolean): Fin
     message: `The JSON was reserialized: the signature matches the same document, ${layout}.`,
     cure: 'Check the raw bytes before anything parses them. JSON.stringify(JSON.parse(body)) gives different bytes.',
   };
+}
+
+const IN_WORDS: Readonly<Record<BodyEncoding, string>> = {
+  base64: 'base64',
+  gzip: 'compressed with gzip',
+  zlib: 'compressed with zlib',
+  zstd: 'compressed with zstd',
+  'JSON string': 'a JSON string with a document in it',
+};
+
+/** A small body can decompress to gigabytes. */
+const UP_TO = { maxOutputLength: 10_000_000 };
+
+/** Undefined if it cannot be decoded. */
+function decode(body: Buffer, encoding: BodyEncoding): Buffer | undefined {
+  try {
+    if (encoding === 'gzip') return gunzipSync(body, UP_TO);
+    if (encoding === 'zlib') return inflateSync(body, UP_TO);
+    if (encoding === 'base64') return Buffer.from(body.toString('latin1').replace(/^\s*"/, ''), 'base64');
+    return encoding === 'JSON string' ? Buffer.from(String(JSON.parse(body.toString()))) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function explainKey(body: Buffer, signature: string, privateKeys: readonly string[]): Finding {

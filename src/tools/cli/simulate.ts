@@ -48,12 +48,12 @@ const options = {
   retry: text(
     { TIMES: '1s,5m' },
     'Delays before retries: fast (2s,5s,15s,60s), realistic (hours), off, or delays separated by commas. Default: fast.',
-    { offer: scheduleNames, read: retrySchedule },
+    { read: retrySchedule },
   ),
   state: text(
     { FILE: 'simulator.json' },
     'Keep everything in this file, so that pending retries continue after a restart.',
-    { offer: 'file', read: notEmpty },
+    { read: notEmpty },
   ),
   seed: text({ TEXT: 'demo' }, 'Use the same ids in every run with this text.', { read: notEmpty }),
   'allow-target': text({ HOST: 'shop.example' }, 'Also deliver to this public host.', {
@@ -118,7 +118,7 @@ export const simulate = command({
 
 function allowedHost(name: string, text: string): string {
   if (hostName(text) !== undefined) return text;
-  const advice = 'Give a name or address without a port, such as simulator.';
+  const advice = 'Pass a name or address without a port, such as simulator.';
   throw new ValueError(name, text, `is not a host. ${advice}`);
 }
 
@@ -129,7 +129,7 @@ function retrySchedule(name: string, text: string): RetrySchedule {
   const wrong = delays.find((delay) => parseDuration(delay) === undefined);
   if (wrong === undefined) return delays;
   const part = delays.length > 1 ? `: ${JSON.stringify(wrong)} is not a duration` : '';
-  const hint = `Give ${scheduleNames.join(', ')}, or delays like 1s,5m.${didYouMean(text, scheduleNames)}`;
+  const hint = `Pass ${scheduleNames.join(', ')}, or delays like 1s,5m.${didYouMean(text, scheduleNames)}`;
   throw new ValueError(name, text, `is not a schedule${part}. ${hint}`);
 }
 

@@ -1,6 +1,5 @@
 // A running `simulate`: the simulator, the webhooks of --forward, the demo endpoint, and the keyboard.
 import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { ReadStream } from 'node:tty';
 import { ConfigurationError } from '../../errors.js';
 import type { SimulatorOptions } from '../simulator/settings.js';
@@ -85,7 +84,7 @@ function readKeyboard(
   { stdin, stdout, stderr, env }: Terminal,
   keys: readonly Key[],
 ): (() => void) | undefined {
-  if (!(stdin instanceof ReadStream) || !stdout.isTTY || inBackground()) return undefined;
+  if (!(stdin instanceof ReadStream) || !stdout.isTTY) return undefined;
   const onData = (data: Buffer) => {
     for (const typed of data.toString()) {
       const letter = QUIT.includes(typed) ? 'q' : typed.toLowerCase();
@@ -95,17 +94,6 @@ function readKeyboard(
   };
   stdin.setRawMode(true).on('data', onData).resume();
   return () => void stdin.off('data', onData).setRawMode(false).pause();
-}
-
-/** Whether it was started with `&`: reading the terminal would then suspend the process. Known on Linux only. */
-function inBackground(): boolean {
-  try {
-    // After the program name in parentheses: state, parent, group, session, terminal, foreground group.
-    const fields = readFileSync('/proc/self/stat', 'utf8').split(') ').at(-1)?.split(' ') ?? [];
-    return fields[2] !== fields[5];
-  } catch {
-    return false;
-  }
 }
 
 function keysOf(simulation: Simulation, quit: () => void): Key[] {

@@ -20,7 +20,7 @@ type Triggered = { readonly data: { readonly deliveries: Delivery[] }; readonly 
 export const trigger = command({
   about:
     'Triggers an event in the simulator, which delivers it to every webhook that subscribes to it. The event is a complete sample with a new id; --set and --data change it. An undeclared name may be a typo, so it needs --force; its payload is empty unless you give --data or --set.',
-  arguments: [{ name: 'EVENT', about: 'name of the event, such as transaction.paid', offer: 'event' }],
+  arguments: [{ name: 'EVENT', about: 'name of the event, such as transaction.paid' }],
   options: {
     set: text(
       { 'PATH=VALUE': 'payload.transaction.amount=12.50' },
@@ -37,11 +37,9 @@ export const trigger = command({
       'How many events, at most 1000. With --wait, at most 500 deliveries: the simulator keeps no more.',
       { read: wholeNumber(1, 1_000) },
     ),
-    fault: text(
-      { KIND: 'tamper_body' },
-      `Apply a fault to the first attempt: ${faultKinds.join(', ')}.`,
-      oneOf(faultKinds),
-    ),
+    fault: text({ KIND: 'tamper_body' }, `Apply a fault to the first attempt: ${faultKinds.join(', ')}.`, {
+      read: oneOf(faultKinds),
+    }),
     'signature-header': headerOption('header', '. Default: that of the simulator.'),
     wait: flag(
       'Wait until every delivery is delivered, failed or cancelled, instead of for the first attempt.',
@@ -106,7 +104,7 @@ function checkName(name: string, force = false): void {
   const declared: readonly string[] = builtInEventNames;
   if (force ? isEventName(name) : declared.includes(name)) return;
   if (force) {
-    const advice = 'Give <resource>.<action>, such as transaction.paid.';
+    const advice = 'Pass <resource>.<action>, such as transaction.paid.';
     throw new ValueError('EVENT', name, `is not an event name. ${advice}`);
   }
   const hint = didYouMean(name, declared);
@@ -153,7 +151,7 @@ function readData(name: string, text: string): { payload?: object; overrides: ob
 function set(fields: Fields, text: string, sample: unknown): void {
   const [, path = '', colon, given = ''] = /^([^=]*?)(:?)=(.*)$/s.exec(text) ?? [];
   if (path === '')
-    throw new UsageError(`--set ${text} is invalid. Give one like payload.transaction.amount=12.50.`);
+    throw new UsageError(`--set ${text} is invalid. Pass one like payload.transaction.amount=12.50.`);
   const value = colon ? parse(given, `--set ${path}:=`) : given;
   const names = path.split(/(?<!\\)\./).map((part) => part.replaceAll('\\.', '.'));
   const [root = ''] = names;
@@ -188,7 +186,7 @@ function refuseInvalid(name: string, changed: Fields, sets: readonly string[]): 
   if (!issue) return;
   const field = String(issue.path[0]);
   const where = sets.some((text) => text.startsWith(field)) ? `--set ${field}` : `The ${field} in --data`;
-  const hint = field === 'sandbox' ? ' Give --set sandbox:=true or --set sandbox:=false.' : '';
+  const hint = field === 'sandbox' ? ' Use --set sandbox:=true or --set sandbox:=false.' : '';
   throw new UsageError(`${where} is not valid: ${issue.message.replace(/^Invalid input: /, '')}.${hint}`);
 }
 

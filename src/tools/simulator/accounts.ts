@@ -90,19 +90,19 @@ export function forbidden({ account, scopes }: Caller, needed: Scope): string | 
  */
 export function simulatorKey(option: keyof KeyPair, key: unknown): string {
   const prefix = KEY_PREFIX[option];
-  const fault = keyFault(key, `Give a key that begins with "${prefix}".`);
+  const fault = keyFault(key, `Pass a key that begins with "${prefix}".`);
   if (fault) throw new ConfigurationError(`${option} ${fault}`);
   const text = String(key);
   if (!text.startsWith(prefix) || text === prefix) {
     throw new ConfigurationError(
-      `${option} does not begin with "${prefix}", so it may be a real key. Give a simulator key.`,
+      `${option} does not begin with "${prefix}", so it may be a real key. Pass a simulator key.`,
     );
   }
   if (!/^[!-9;-~]+$/.test(text)) {
     throw new ConfigurationError(`${option} contains a space, a colon or a non-ASCII character. Remove it.`);
   }
   if (seeds.keys.some((seed) => seed.key === text && seed.account !== DEVELOPER)) {
-    throw new ConfigurationError(`${option} is the seeded key of another account. Give another key.`);
+    throw new ConfigurationError(`${option} is the seeded key of another account. Pass another key.`);
   }
   return text;
 }

@@ -66,14 +66,14 @@ function expecting<Value>(
 ): OptionRule<Value> {
   return option(fallback, (value, name) => {
     if (value === fallback || isValid(value)) return value as Value;
-    throw new ConfigurationError(`${name} is ${show(value)}. Give ${expected}.`);
+    throw new ConfigurationError(`${name} is ${show(value)}. Pass ${expected}.`);
   });
 }
 
 export const SIMULATOR_OPTIONS = defineOptions({
   port: expecting(4747, 'a port number from 0 to 65535', isPort),
   host: expecting('127.0.0.1', 'a host name or address to listen on', isText),
-  allowHosts: expecting<readonly string[]>([], 'a list of host names or addresses', Array.isArray),
+  allowHosts: expecting<readonly string[]>([], 'an array of host names or addresses', Array.isArray),
   privateKey: option('pri_sim_dev', (key) => simulatorKey('privateKey', key)),
   sandboxKey: option('pri_sandbox_sim_dev', (key) => simulatorKey('sandboxKey', key)),
   retry: option('fast', (retry) => retryPauses(retry as RetrySchedule)),
@@ -81,8 +81,8 @@ export const SIMULATOR_OPTIONS = defineOptions({
   timeout: expecting(10_000, 'milliseconds above 0, at most a day', isTimeout),
   clock: oneOf('manual', 'real'),
   state: expecting<string | undefined>(undefined, 'the path of a file', isText),
-  seed: expecting<string | number | undefined>(undefined, 'text or a number', isSeed),
-  allowTargets: expecting<readonly string[]>([], 'a list of host names or addresses', isTextList),
+  seed: expecting<string | number | undefined>(undefined, 'a string or a number', isSeed),
+  allowTargets: expecting<readonly string[]>([], 'an array of host names or addresses', isTextList),
   logger: option(false, (value) => logger(value) ?? silentLogger),
   sandboxSigning: oneOf('private-key', 'sandbox-key'),
   signatureHeader: expecting('X-SERVICE-SIGNATURE', 'the name of an HTTP header', isHeaderName),
@@ -112,7 +112,7 @@ function allowedHosts(hosts: readonly unknown[], host: string): string[] {
     const name = typeof given === 'string' ? hostName(given) : undefined;
     if (name !== undefined) return name;
     throw new ConfigurationError(
-      `allowHosts[${index}] is ${show(given)}. Give a host name or address without a port, such as "simulator".`,
+      `allowHosts[${index}] is ${show(given)}. Pass a host name or address without a port, such as "simulator".`,
     );
   });
   if (names.length > 0 || isLocalHost(host)) return names;

@@ -114,7 +114,7 @@ export class Simulator {
   ): Promise<Delivery> {
     if (typeof timeout !== 'number' || !(timeout >= 0 && timeout <= MAX_TIMER_MS)) {
       throw new ConfigurationError(
-        `timeout is ${show(timeout)}. Give milliseconds, at most ${MAX_TIMER_MS} (24 days).`,
+        `timeout is ${show(timeout)}. Pass milliseconds, at most ${MAX_TIMER_MS} (24 days).`,
       );
     }
     const { store } = this.#service;
@@ -159,7 +159,7 @@ export class Simulator {
   ): Promise<Webhook> {
     if (typeof app !== 'function') {
       throw new ConfigurationError(
-        `app is ${show(app)}. Give an Express app or a function (request, response), or register the URL of a server with webhooks.create().`,
+        `app is ${show(app)}. Pass an Express app or a function (request, response), or register the URL of a server with webhooks.create().`,
       );
     }
     const { server, port } = await listen(app, { host: '127.0.0.1', port: 0 });

@@ -38,7 +38,7 @@ export const triggerFields = z.object({
   overrides: z.custom<DeepPartial<Envelope>>(isMap, 'The overrides must be an object.').default({}),
   payload: z.custom<object>(isMap, 'The payload must be an object.').optional(),
   sandbox: z.boolean('The sandbox field must be true or false.').optional(),
-  count: z.custom<number>(isCount, `The count must be a whole number from 1 to ${MAX_COUNT}.`).default(1),
+  count: z.custom<number>(isCount, `The count must be an integer from 1 to ${MAX_COUNT}.`).default(1),
   fault: z.preprocess((fault) => (isMap(fault) ? fault : { kind: fault }), plannedFault).nullish(),
   signature_header: z
     .custom<string>(isHeaderName, 'The signature_header must be the name of an HTTP header.')

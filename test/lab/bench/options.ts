@@ -144,6 +144,6 @@ function parse<Known extends Described>(args: readonly string[], options: Known)
 function count(name: string, given: string): number {
   const number = Number(given);
   if (!(Number.isInteger(number) && number > 0))
-    throw new UsageError(`--${name} must be a whole number above 0; it is "${given}".`);
+    throw new UsageError(`--${name} must be an integer above 0; it is "${given}".`);
   return number;
 }

@@ -40,7 +40,7 @@ function versionOf(program: string): string {
   try {
     return execFileSync(program, ['-v'], { encoding: 'utf8' }).trim();
   } catch {
-    throw new UsageError(`--node: "${program}" cannot be run. Give the path of a Node.`);
+    throw new UsageError(`--node: "${program}" cannot be run. Pass the path of a Node.`);
   }
 }
 

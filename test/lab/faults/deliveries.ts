@@ -9,8 +9,8 @@ import { startWorkers, type Workers } from './workers.js';
 
 export interface Deliveries {
   readonly campaign: Pick<CampaignRecord, 'mode' | 'once' | 'mayLose'>;
-  /** Of the workers, or which one the next of them runs. */
-  readonly program: string | (() => string);
+  /** Of the workers. */
+  readonly program: string;
   readonly env: NodeJS.ProcessEnv;
   readonly workers?: number;
   /** At least this many: the sender continues until all faults are injected. */

@@ -41,8 +41,8 @@ export function runAndJudge<More>(
 }
 
 /** Bundles a program into one file, for `fork()`. */
-export function bundleProgram(name: string, defer: Defer, alias?: Record<string, string>): string {
-  const script = bundle(new URL(name, import.meta.url), alias);
+export function bundleProgram(name: string, defer: Defer): string {
+  const script = bundle(new URL(name, import.meta.url));
   defer(() => rmSync(dirname(script), { recursive: true, force: true }));
   return script;
 }

@@ -61,8 +61,8 @@ export function runLetterCampaign(options: LetterCampaignOptions): Promise<Lette
     /** How many letters a replay can process. */
     const waiting = async () => {
       const [all = 0, conflicts = 0] = await Promise.all([
-        deadLetters.count(QUERY),
-        deadLetters.count({ ...QUERY, reason: 'conflict' }),
+        deadLetters.count?.(QUERY),
+        deadLetters.count?.({ ...QUERY, reason: 'conflict' }),
       ]);
       return all - conflicts;
     };

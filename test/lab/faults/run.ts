@@ -87,7 +87,7 @@ async function main(): Promise<number> {
     return 0;
   }
   const modes = MODES.filter((one) => values.mode === undefined || values.mode === one);
-  if (modes.length === 0) throw new Error(`--mode is "${values.mode}". Give one of: ${MODES.join(', ')}.`);
+  if (modes.length === 0) throw new Error(`--mode is "${values.mode}". Pass one of: ${MODES.join(', ')}.`);
   const options: ReportOptions = { record: values.record, progress };
   if (values.serial) return conclude(await runSerialCampaigns(progress));
   if (values.keys) return conclude([await runKeysCampaign(progress)]);

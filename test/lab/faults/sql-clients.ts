@@ -36,7 +36,7 @@ export async function runSqlClients(
   const clients = SQL_CLIENTS.filter(({ name }) => only === undefined || name === only);
   if (clients.length === 0) {
     const names = SQL_CLIENTS.map(({ name }) => name).join(', ');
-    throw new Error(`--client is "${only}". Give one of: ${names}.`);
+    throw new Error(`--client is "${only}". Pass one of: ${names}.`);
   }
   const app = await install(options.progress);
   const rows: SqlCampaign[] = [];

@@ -13,28 +13,24 @@ import {
 import { postgresStore } from 'payment-webhooks/stores/postgres';
 import { redisStore, type SendCommand } from 'payment-webhooks/stores/redis';
 import { Pool, type PoolClient } from 'pg';
-import { quietPool } from '../../setup/quiet-pool.js';
 import { INSERT, LEASE_MS, type Mode, noteRun, PRIVATE_KEY } from './merchant.js';
 import { connectRedis, type RedisClient } from './topologies/redis-clients.js';
 import { witnessed } from './topologies/witness.js';
 import { serve, work } from './worker-process.js';
 
-const { MODE, STORE_PORT, LEDGER_URL, TOPOLOGY, RUNS, REDIS_CLIENT, REDIS_PORTS, MIGRATE, LEASE } =
-  process.env as {
-    MODE: Mode;
-    STORE_PORT: string;
-    LEDGER_URL: string;
-    /** Whether to note what the store confirms, and conflicts. */
-    TOPOLOGY?: string;
-    /** Whether to note when handlers run: two more statements for each. */
-    RUNS?: string;
-    /** With the ports of its nodes or sentinels. */
-    REDIS_CLIENT?: RedisClient;
-    REDIS_PORTS?: string;
-    /** Whether each worker migrates when it starts, as during a deployment. */
-    MIGRATE?: string;
-    LEASE?: string;
-  };
+const { MODE, STORE_PORT, LEDGER_URL, TOPOLOGY, RUNS, REDIS_CLIENT, REDIS_PORTS, LEASE } = process.env as {
+  MODE: Mode;
+  STORE_PORT: string;
+  LEDGER_URL: string;
+  /** Whether to note what the store confirms. */
+  TOPOLOGY?: string;
+  /** Whether to note when handlers run: two more statements for each. */
+  RUNS?: string;
+  /** With the ports of its nodes or sentinels. */
+  REDIS_CLIENT?: RedisClient;
+  REDIS_PORTS?: string;
+  LEASE?: string;
+};
 const noListener = () => {};
 
 const ledger = new Pool({ connectionString: LEDGER_URL, max: 20, connectionTimeoutMillis: 2_000 });
@@ -47,7 +43,6 @@ async function makeStore(): Promise<IdempotencyStore<Given>> {
   if (MODE === 'redis') return noted(redisStore({ sendCommand: await connect() })) as IdempotencyStore<Given>;
   const connectionString = `postgres://postgres@127.0.0.1:${STORE_PORT}/postgres`;
   const pool = new Pool({ connectionString, max: 20, connectionTimeoutMillis: 1_000 });
-  if (MIGRATE) await migrate(connectionString);
   const store = postgresStore({ pool });
   return MODE === 'once' ? store : (noted(store as IdempotencyStore) as IdempotencyStore<Given>);
 }
@@ -61,13 +56,6 @@ async function connect(): Promise<SendCommand> {
   const client = new Redis({ port: Number(STORE_PORT), host: '127.0.0.1', retryStrategy: () => 100 });
   client.on('error', noListener);
   return (...args) => client.call(...args);
-}
-
-/** On a pool of its own: it waits for the others that migrate. */
-async function migrate(connectionString: string): Promise<void> {
-  const pool = quietPool(connectionString);
-  await postgresStore({ pool }).migrate();
-  await pool.end();
 }
 
 function pay({ id }: TransactionPaid, { attempt, once }: HandlerContext & Given) {
@@ -86,12 +74,6 @@ const hooks = receiver({
   storeTimeout: 700,
   timeout: 3_000,
   logger: lateLogger(),
-  observer: {
-    settled: ({ conflict, eventId }) => {
-      if (conflict && TOPOLOGY)
-        void ledger.query('INSERT INTO conflict VALUES ($1, $2)', [eventId, process.argv[1]]);
-    },
-  },
   handlers: { 'transaction.paid': pay },
 });
 /** In lease mode a claim may lapse after that, although nothing was broken: the machine was busy. */

@@ -13,14 +13,13 @@ export type Workers = Awaited<ReturnType<typeof startWorkers>>;
 
 const FEWEST = 2;
 
-/** @param program of every worker, or which one the next of them runs */
-export async function startWorkers(program: string | (() => string), count: number, more: NodeJS.ProcessEnv) {
+export async function startWorkers(program: string, count: number, more: NodeJS.ProcessEnv) {
   const env = { ...process.env, ...more };
   /** Exits that no signal of a campaign explains. */
   const unexplained: string[] = [];
   /** Claims for which the store did not answer in time. */
   const late: Omit<LateRecord, 'type'>[] = [];
-  /** From their start; those in `living` take deliveries, the first for longest. */
+  /** From their start; those in `living` take deliveries. */
   const started = new Set<ChildProcess>();
   const living = new Set<Worker>();
   let closing = false;
@@ -40,7 +39,7 @@ export async function startWorkers(program: string | (() => string), count: numb
 
   const startWorker = async () => {
     if (closing) return;
-    const child = fork(typeof program === 'string' ? program : program(), { env, execArgv: [] });
+    const child = fork(program, { env, execArgv: [] });
     started.add(child);
     child.once('exit', (code, signal) => {
       started.delete(child);
@@ -75,7 +74,6 @@ export async function startWorkers(program: string | (() => string), count: numb
     ...{ unexplained, late, all, any, end },
     port: (front.address() as AddressInfo).port,
     endAny: (signal: NodeJS.Signals) => end(any(), signal),
-    endOldest: (signal: NodeJS.Signals) => end(all()[0], signal),
     close: async () => {
       closing = true;
       await Promise.all([...started].map((child) => child.kill('SIGKILL') && once(child, 'exit')));

@@ -18,9 +18,11 @@ export const BUGS: readonly Bug[] = [
     name: 'release-early',
     what: 'the claim is released at the timeout, before the work fails',
     file: 'src/receiver/process-event.ts',
-    find: 'answerEarly(await keep(letter, failed(timedOut), claim.attempt));',
-    replace: `answerEarly(await keep(letter, failed(timedOut), claim.attempt));
-      await store.release(claim, claim.finished);`,
+    find: 'return underClaim(delivery, config, (held) => runHandlers(held, matched, config, answerEarly));',
+    replace: `return underClaim(delivery, config, (held) => runHandlers(held, matched, config, (result) => {
+      answerEarly(result);
+      void held.store.release(held.claim, held.claim.finished);
+    }));`,
     breaks: /^P4/,
     seed: 2,
   },
@@ -64,9 +66,9 @@ export const BUGS: readonly Bug[] = [
     name: 'redrive-unclaimed',
     what: 'letters are replayed without a claim',
     file: 'src/dead-letters/letter-replayer.ts',
-    find: 'processEvent(given, this.#c, waitFor)',
-    replace: `processEvent(given, { ...this.#c, store: undefined }, waitFor).then(async (result) => {
-          if (result === 'processed') await given.letter?.removeCompleted('');
+    find: 'processEvent(delivery, this.#config, waitFor)',
+    replace: `processEvent(delivery, { ...this.#config, store: undefined }, waitFor).then(async (result) => {
+          if (result === 'processed') await delivery.letter?.removeCompleted('');
           return result;
         })`,
     breaks: /^P4/,

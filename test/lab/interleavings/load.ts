@@ -34,7 +34,7 @@ export async function loadReceiver(bug?: Bug): Promise<Loaded> {
             const text = readFileSync(path, 'utf8');
             if (text.split(bug.find).length !== 2)
               throw new Error(
-                `"${bug.find}" is not in ${bug.file} once. Give the bug ${bug.name} the text of today.`,
+                `"${bug.find}" is not in ${bug.file} once. Pass the bug ${bug.name} the text of today.`,
               );
             replaced += 1;
             return { contents: text.replace(bug.find, () => bug.replace), loader: 'ts' };

@@ -32,8 +32,8 @@ async function main(): Promise<number> {
   const runs = Number(values.runs);
   const seed = Number(values.seed);
   if (!Number.isSafeInteger(runs) || runs < 1)
-    throw new Error(`--runs is "${values.runs}". Give a number above 0.`);
-  if (!Number.isSafeInteger(seed)) throw new Error(`--seed is "${values.seed}". Give a whole number.`);
+    throw new Error(`--runs is "${values.runs}". Pass a number above 0.`);
+  if (!Number.isSafeInteger(seed)) throw new Error(`--seed is "${values.seed}". Pass an integer.`);
   const bug = BUGS.find(({ name }) => name === values.bug);
   if (values.bug !== undefined && !bug) throw new Error(`--bug is "${values.bug}". --help lists the bugs.`);
   const { path } = values;

@@ -387,7 +387,7 @@ export class World {
         }),
       update: (id, change) => call('update', () => letters.update(id, change)),
       list: (query, page) => call('list', () => letters.list(query, page)),
-      count: (query) => call('count', () => letters.count(query)),
+      count: (query) => call('count', () => letters.count?.(query) ?? 0),
       read: (id) => call('read', () => letters.read(id)),
       discard: (id, why) => call('discard', () => letters.discard(id, why)),
       remove: (event) => call('remove', () => letters.remove(event)),
@@ -396,6 +396,6 @@ export class World {
 
   async #hasLetter(eventId: string): Promise<boolean> {
     const query = { namespace: 'default', discarded: false, eventId };
-    return ((await this.#letters?.count(query)) ?? 0) > 0;
+    return ((await this.#letters?.count?.(query)) ?? 0) > 0;
   }
 }

@@ -160,11 +160,11 @@ const queue = { add: () => Promise.reject(new Error('never called')) };
 const MERGING = { deduplication: { id: 'a' } };
 
 test.each([
-  ['no queue', undefined, {}, 'enqueue() was given undefined. Give a queue'],
-  ['the name of a queue', 'webhooks', {}, 'enqueue() was given "webhooks". Give a queue'],
+  ['no queue', undefined, {}, 'enqueue() was given undefined. Pass a queue'],
+  ['the name of a queue', 'webhooks', {}, 'enqueue() was given "webhooks". Pass a queue'],
   ['options of the wrong kind', queue, 'fast', 'The second argument of enqueue() is "fast"'],
   ['an unknown option', queue, { jobOption: {} }, 'Unknown option "jobOption". Did you mean "jobOptions"?'],
-  ['an empty name', queue, { name: '' }, 'name is "". Give the name of the jobs.'],
+  ['an empty name', queue, { name: '' }, 'name is "". Pass the name of the jobs.'],
   ['job options of the wrong kind', queue, { jobOptions: 3 }, 'jobOptions is 3'],
   ['one job id for all events', queue, { jobOptions: { jobId: 'a' } }, 'jobOptions.jobId would merge'],
   ['one deduplication for all', queue, { jobOptions: MERGING }, 'jobOptions.deduplication would merge'],

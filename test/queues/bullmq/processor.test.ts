@@ -60,7 +60,7 @@ withRedis('a job', () => {
 
 describe('processor()', () => {
   test('refuses what is wrong before the first job', () => {
-    expect(() => processor({})).toThrow('processor() has no handlers. Give at least one, by pattern.');
+    expect(() => processor({})).toThrow('processor() has no handlers. Pass at least one, by pattern.');
   });
 
   test('takes three parameters, without which BullMQ makes no signal', () => {

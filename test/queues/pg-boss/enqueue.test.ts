@@ -260,11 +260,11 @@ const never = () => Promise.reject(new Error('never called'));
 const boss = { send: never, retry: never, deleteJob: never, getQueue: never };
 
 test.each([
-  ['no PgBoss', undefined, {}, 'enqueue() was given undefined. Give a PgBoss'],
-  ['an address', 'postgres://', {}, 'enqueue() was given "postgres://". Give a PgBoss'],
+  ['no PgBoss', undefined, {}, 'enqueue() was given undefined. Pass a PgBoss'],
+  ['an address', 'postgres://', {}, 'enqueue() was given "postgres://". Pass a PgBoss'],
   ['options of the wrong kind', boss, 'fast', 'The second argument of enqueue() is "fast"'],
   ['an unknown option', boss, { queues: 'a' }, 'Unknown option "queues". Did you mean "queue"?'],
-  ['an empty name', boss, { queue: '' }, 'queue is "". Give the name of a queue of pg-boss.'],
+  ['an empty name', boss, { queue: '' }, 'queue is "". Pass the name of a queue of pg-boss.'],
   ['job options of the wrong kind', boss, { jobOptions: 3 }, 'jobOptions is 3'],
   ['one id for all events', boss, { jobOptions: { id: 'a' } }, 'jobOptions.id would merge'],
   ['one key for all', boss, { jobOptions: { singletonKey: 'a' } }, 'jobOptions.singletonKey would merge'],

@@ -105,5 +105,5 @@ test('a job that expires while it waits to run again is not run again', async ()
 
 test.each([null, {}, 'postgres://'])('processor() refuses %j for a boss', (boss) => {
   const make = () => processor({ '*': () => {} }, { boss: boss as never });
-  expect(make).toThrow('Give the PgBoss of this worker.');
+  expect(make).toThrow('Pass the PgBoss of this worker.');
 });

@@ -94,11 +94,11 @@ describe('keys', () => {
 
   const hex = KEY.toString('hex');
   test.each<[string, unknown, RegExp]>([
-    ['an empty list', [], /encryptionKeys is an empty list\. Give a list of keys, or leave it out/],
+    ['an empty array', [], /encryptionKeys is an empty list\. Pass an array of keys, or leave it out/],
     ['one key alone', KEY, /encryptionKeys is not a list/],
     ['text alone', KEY.toString('base64'), /encryptionKeys is not a list/],
     ['null', null, /encryptionKeys is not a list/],
-    ['a key that is not set', [undefined], /encryptionKeys\[0\] is undefined\. Give 32 bytes/],
+    ['a key that is not set', [undefined], /encryptionKeys\[0\] is undefined\. Pass 32 bytes/],
     ['a hole', new Array(1), /encryptionKeys\[0\] is undefined/],
     ['a number', [KEY, 32], /encryptionKeys\[1\] is of type number/],
     ['31 bytes', [KEY.subarray(1)], /encryptionKeys\[0\] has 31 bytes instead of 32/],

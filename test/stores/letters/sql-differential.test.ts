@@ -69,7 +69,7 @@ function nextCall({ roll, pick }: ReturnType<typeof dice>, ids: string[]): [stri
     ['remove', 2, (store) => store.remove(letter)],
     ['discard', 1, (store) => store.discard(id, { by, because: 'ü 💶' })],
     ['list', 4, (store) => listed(store, query, limit)],
-    ['count', 2, (store) => store.count(query)],
+    ['count', 2, (store) => store.count?.(query)],
     ['groups', 2, (store) => grouped(store, query, limit)],
     ['read', 3, (store) => readOf(store, id)],
   ];

@@ -178,7 +178,7 @@ describeEachClient('dead letters through %s', (client) => {
     const now = isPg ? 'now()' : 'UTC_TIMESTAMP(3)';
     await letters.run(`UPDATE ${name} SET discarded_at = ${now} WHERE id = 'old 7'`);
     await store.keep(young);
-    expect(await store.count(queryOf(young))).toBe(2);
+    expect(await store.count?.(queryOf(young))).toBe(2);
     const counts =
       isPg || client === 'mysql2 execute'
         ? await Promise.all([store.prune(), store.prune(), store.prune()])
@@ -186,8 +186,8 @@ describeEachClient('dead letters through %s', (client) => {
     // Several at once in MySQL may count a row twice.
     if (client !== 'mysql2 execute') expect(counts.reduce((sum, count) => sum + count, 0)).toBe(1_249);
     expect(await store.prune()).toBe(0);
-    expect(await store.count(queryOf(young))).toBe(2);
-    expect(await store.count({ ...queryOf(young), discarded: true })).toBe(1);
+    expect(await store.count?.(queryOf(young))).toBe(2);
+    expect(await store.count?.({ ...queryOf(young), discarded: true })).toBe(1);
   });
 
   // Those of a pool are counted on the wire.
@@ -208,7 +208,7 @@ describeEachClient('dead letters through %s', (client) => {
       await count('find', () => store.read(letter.id));
       await count('update', () => store.update(letter.id, { reason: 'failed', code: undefined, issues: [] }));
       await count('list', () => store.list(queryOf(letter), { limit: 5 }));
-      await count('count', () => store.count(queryOf(letter)));
+      await count('count', () => store.count?.(queryOf(letter)));
       await count('remove', () => store.remove(letter));
       await count('nothing', () => store.remove(letter));
       await store.keep(other);
@@ -312,7 +312,7 @@ withMariadb('dead letters in MariaDB', () => {
       for (const call of [
         () => nested.keep(letter),
         () => nested.list(queryOf(letter), { limit: 1 }),
-        () => nested.count(queryOf(letter)),
+        () => nested.count?.(queryOf(letter)),
         () => nested.countGroups?.(queryOf(letter), { names: 1 }),
         () => nested.read(letter.id),
       ])

@@ -121,8 +121,8 @@ describe('deliveries', () => {
     ['an unknown id', ['show', 'ffffffff-ffff'], 1, 'See `payment-webhooks deliveries list`.'],
     ['an id that leads elsewhere', ['show', '../events'], 1, 'There is no delivery'],
     ['an empty id', ['show', ''], 2, 'ID is empty'],
-    ['neither an id nor --failed', ['resend'], 2, 'Give an ID, or --failed.'],
-    ['an id and --failed', ['resend', 'x', '--failed'], 2, 'Give an ID, or --failed.'],
+    ['neither an id nor --failed', ['resend'], 2, 'Pass an ID, or --failed.'],
+    ['an id and --failed', ['resend', 'x', '--failed'], 2, 'Pass an ID, or --failed.'],
   ])('fail on %s', async (_, args, code, message) => {
     expect(await (await against()).ask('deliveries', ...args)).toEqual(failed(code, message));
   });

@@ -37,7 +37,7 @@ describe('--set', () => {
   });
 
   test.each<[string[], string]>([
-    [['payload'], '--set payload is invalid. Give one like payload.transaction.amount=12.50.'],
+    [['payload'], '--set payload is invalid. Pass one like payload.transaction.amount=12.50.'],
     [['=1'], '--set =1 is invalid'],
     [['transaction.amount=1'], 'Did you mean "payload.transaction.amount"?'],
     [['amount=1'], 'Did you mean "payload.transaction.amount"?'],

@@ -36,7 +36,7 @@ describe('the exit code of a failure', () => {
 
   test.each([
     'It is not a live private key (pri_…), or a current access token.',
-    'Give a key that begins with "pri_sim_".',
+    'Pass a key that begins with "pri_sim_".',
     'They begin with pri_sim_ or pri_sandbox_sim_.',
     'A live key begins with pri_, a sandbox key with pri_sandbox_ (see the dashboard).',
   ])('the prefix of keys in advice is kept: %s', (advice) => {

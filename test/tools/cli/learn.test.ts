@@ -84,8 +84,8 @@ export const events = {
     [['--since', '7d'], '', 2, /^--since needs --page/],
     [['--limit', '7'], '', 2, /^--limit needs --page/],
     [['--token-file', 'x'], '', 2, /^--token-file needs --page/],
-    [['--page', 'https://x', '--file', 'y'], '', 2, /^Give --page or --file, not both/],
-    [['--page', 'https://x', '--limit', '0'], '', 2, /^--limit "0" is not a whole number/],
+    [['--page', 'https://x', '--file', 'y'], '', 2, /^Pass --page or --file, not both/],
+    [['--page', 'https://x', '--limit', '0'], '', 2, /^--limit "0" is not an integer/],
     [['--page', 'https://x', '--since', 'soon'], '', 2, /^--since "soon" is not a duration/],
   ])('%j fails', async (args, stdin, code, message) => {
     const run = await runCli(['learn', ...args], { stdin });

@@ -123,7 +123,7 @@ describe('wrong usage is exit code 2, with a reason and the way to help', () => 
     [['resnd', '--help'], 'Did you mean "deliveries resend"?', ''],
     [['help', 'nothing'], 'There is no command "nothing".', ''],
     [['list'], 'Did you mean "deliveries list" or "dead-letters list" or "webhooks list"?', ''],
-    [['completion', 'tcsh'], 'SHELL "tcsh" is not one of bash', 'completion'],
+    [['trigger', 'transaction.paid', '--fault', 'tcsh'], '--fault "tcsh" is not one of ', 'trigger'],
     [['doctor', 'localhost'], 'URL "localhost" is not the URL of an endpoint', 'doctor'],
   ])('%j', async (argv, message, help) => {
     const run = await runCli(argv, { env: { SERVICE_PRIVATE_KEY: 'pri_x' } });
@@ -134,7 +134,7 @@ describe('wrong usage is exit code 2, with a reason and the way to help', () => 
   test('is JSON with --json', async () => {
     const { code, stdout, stderr } = await runCli(['--json', 'sign']);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(JSON.parse(stderr).error.message).toContain('Give the command first');
+    expect(JSON.parse(stderr).error.message).toContain('Put the command first');
   });
 
   test.each(commands.map((row) => [row.name, row] as const))(

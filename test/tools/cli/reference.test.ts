@@ -1,4 +1,4 @@
-// One table of commands: help, completion, docs/cli.md, and what the docs type.
+// One table of commands: help, docs/cli.md, and what the docs type.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
@@ -11,7 +11,7 @@ import { runCli } from './run-cli.js';
 const FILE = join(ROOT, 'docs/cli.md');
 const ROWS = commands.map((row) => [row.name, row] as const);
 
-describe('the table of commands, the help, the completion and docs/cli.md', () => {
+describe('the table of commands, the help and docs/cli.md', () => {
   test('are one: the doc is what the table says', () => {
     const page = readFileSync(FILE, 'utf8');
     const [before = '', rest = ''] = page.split(BEGIN);
@@ -24,13 +24,11 @@ describe('the table of commands, the help, the completion and docs/cli.md', () =
   test.each(ROWS)('know `%s` and its options', async (name, { load }) => {
     const { options, arguments: positionals, examples, about } = await load();
     const { stdout: help } = await runCli([...name.split(' '), '--help']);
-    const { stdout: fish } = await runCli(['completion', 'fish']);
     const oneLine = help.replace(/\s+/g, ' ');
     expect(oneLine).toContain(about);
     for (const [option, { about: text }] of Object.entries(options)) {
       expect(oneLine).toContain(`--${option}`);
       expect(oneLine).toContain(text);
-      expect(fish).toMatch(new RegExp(`in ${name}' -l ${option} `));
     }
     for (const argument of positionals) expect(oneLine).toContain(`${argument.name} ${argument.about}`);
     for (const line of Object.keys(examples)) expect(help).toContain(line);

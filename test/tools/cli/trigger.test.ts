@@ -170,7 +170,7 @@ describe('where there is no simulator', () => {
   ])('%j ends with 3', (args, scheme) => {
     test('and says that fetch blocks the port', async () => {
       const reason =
-        'Node blocks connections to port 1 ("bad port"), so http://127.0.0.1:1 cannot be reached. Give --url another port';
+        'Node blocks connections to port 1 ("bad port"), so http://127.0.0.1:1 cannot be reached. Use another port for --url';
       expect(await runCli([...args, '--url', 'http://127.0.0.1:1'])).toEqual(failed(3, reason));
     });
 

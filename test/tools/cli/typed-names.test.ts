@@ -38,7 +38,7 @@ test.each<[readonly string[], Record<string, string>, RegExp]>([
   [[...simulate, 'http://169.254.169.254/', '--allow-target', '169.254.169.254'], {}, /never connects to/],
   [[...simulate, `3000/${'x'.repeat(2_048)}`], {}, /^--forward is longer than/],
   [['simulate', '--port', 'x'], {}, /^--port "x" is/],
-  [['simulate', '--port', '70000'], {}, /^--port "70000" is not a whole number from 0 to 65535/],
+  [['simulate', '--port', '70000'], {}, /^--port "70000" is not an integer from 0 to 65535/],
   [['simulate', '--host', '0.0.0.0'], {}, /^--host "0\.0\.0\.0" lets .* such as --allow-host simulator\.\n/],
   [['simulate', '--host', ' '], {}, /^--host is empty/],
   [['simulate', '--allow-host', 'simulator:4747'], {}, /^--allow-host "simulator:4747" is not a host/],
@@ -60,13 +60,13 @@ test.each<[readonly string[], Record<string, string>, RegExp]>([
   [['sign', '--body', '@/nowhere'], sim, /^--body "@\/nowhere" cannot be read \(ENOENT\)/],
   [['doctor', '3000', '--header', 'a b'], sim, /^--header "a b" is not a valid header name/],
   [['doctor', '3000', '--timeout', 'soon'], sim, /^--timeout "soon" is not a duration/],
-  [['doctor', '3000', '--timeout', '0'], sim, /^--timeout "0" is too short\. Give one like 30s\./],
+  [['doctor', '3000', '--timeout', '0'], sim, /^--timeout "0" is too short\. Pass one like 30s\./],
   [['doctor', 'hooks'], sim, /^URL "hooks" is not/],
-  [['account', '--url', 'nonsense'], {}, /^--url is not the address of a simulator\. Give one/],
+  [['account', '--url', 'nonsense'], {}, /^--url is not the address of a simulator\. Pass one/],
   [['account'], { SERVICE_SIM_URL: 'nonsense' }, /^SERVICE_SIM_URL is not the address of a simulator/],
   [['account', '--url', 'http://127.0.0.1:1/api/v2'], {}, /^--url ends in \/api\/v2\. Remove/],
   [live, { ...sim, SERVICE_API_URL: 'ftp://x' }, /^SERVICE_API_URL is not an absolute https: URL/],
-  [live, { ...api, ...sandbox }, /^SERVICE_PRIVATE_KEY is a sandbox key.*Give the live key/],
+  [live, { ...api, ...sandbox }, /^SERVICE_PRIVATE_KEY is a sandbox key.*Pass the live key/],
   [['webhooks', 'delete', ''], {}, /^ID is empty/],
   [['webhooks', 'create', 'shop.example'], {}, /^URL is not an absolute URL/],
   [['webhooks', 'create', url, '--events', ''], {}, /^--events "" is not a list of event names/],
@@ -75,15 +75,15 @@ test.each<[readonly string[], Record<string, string>, RegExp]>([
   [['deliveries', 'list', '--url', 'nonsense'], {}, /^--url is not the address of a simulator/],
   [['trigger', 'transaction.paid'], { SERVICE_SIM_URL: 'https://x' }, /^SERVICE_SIM_URL is not the address/],
   [['trigger', 'a.b', '--header', 'a b'], {}, /^--signature-header "a b" is not a valid header name/],
-  [['trigger', 'a.b', '--count', '1001'], {}, /^--count "1001" is not a whole number from 1 to 1000\./],
-  [['trigger', 'a.b', '--count', 'many'], {}, /^--count "many" is not a whole number from 1 to 1000\./],
+  [['trigger', 'a.b', '--count', '1001'], {}, /^--count "1001" is not an integer from 1 to 1000\./],
+  [['trigger', 'a.b', '--count', 'many'], {}, /^--count "many" is not an integer from 1 to 1000\./],
   [['trigger', 'a.b', '--fault', 'tamper_bdy'], {}, /Did you mean "tamper_body"\?/],
   [['trigger', 'a.b', '--fault', 'x'], {}, /^--fault "x" is not one of duplicate, /],
-  [['deliveries', 'list', '--limit', '0'], {}, /^--limit "0" is not a whole number from 1 to 1000\./],
+  [['deliveries', 'list', '--limit', '0'], {}, /^--limit "0" is not an integer from 1 to 1000\./],
   [['deliveries', 'list', '--status', 'lost'], {}, /^--status "lost" is not one of pending, /],
   [['deliveries', 'list', '--status', 'failed,deliverd'], {}, /Did you mean "delivered"\?/],
   [['deliveries', 'list', '--event', 'paid'], {}, /^--event "paid" is not an event name or a pattern/],
-  [['deliveries', 'show', 'x', '--attempt', 'last'], {}, /^--attempt "last" is not a whole number/],
+  [['deliveries', 'show', 'x', '--attempt', 'last'], {}, /^--attempt "last" is not an integer/],
 ])('%j %j', expectRefused);
 
 test('simulate that would deliver to itself', async () => {
@@ -92,7 +92,7 @@ test('simulate that would deliver to itself', async () => {
   await expectRefused(
     words,
     {},
-    /^--forward is the simulator's own address\. Give the URL of your endpoint\./,
+    /^--forward is the simulator's own address\. Pass the URL of your endpoint\./,
   );
 });
 
@@ -111,7 +111,7 @@ test.each<[string, string, RegExp]>([
   [
     'simulate',
     'pri_c4nary',
-    /^The live key in --key-file does not begin with "pri_sim_".*Give a simulator key/,
+    /^The live key in --key-file does not begin with "pri_sim_".*Pass a simulator key/,
   ],
   ['simulate', 'pri_sandbox_c4nary', /^The sandbox key in --key-file does not begin with "pri_sandbox_sim_"/],
   ['simulate', 'pri_sim_a:c4nary\n', /^The live key in --key-file contains a space, a colon/],

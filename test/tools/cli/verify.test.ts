@@ -1,3 +1,4 @@
+import { deflateSync, gzipSync } from 'node:zlib';
 import { describe, expect, test } from '@jest/globals';
 import { fixtures } from 'payment-webhooks/testing';
 import { hmac, KEY } from '../../setup/delivery.js';
@@ -76,6 +77,34 @@ describe('verify', () => {
     ['no body', 'wrong_key', body, '', 'Wrong key'],
   ])('names what became of a body, %s: %s', async (_, difference, signed, received, message) => {
     await expectFinding(received, hmac(signed), [difference, message]);
+  });
+
+  const zstd = Buffer.from('28b52ffd2408410000', 'hex');
+  test.each<[string, string | Buffer, string]>([
+    ['gzip', gzipSync(body), 'compressed with gzip. The signature matches'],
+    ['zlib', deflateSync(body), 'compressed with zlib. The signature matches'],
+    ['zstd', zstd, 'compressed with zstd, and deliveries are plain JSON'],
+    ['gzip that is cut', gzipSync(body).subarray(0, 40), 'compressed with gzip, and deliveries'],
+    ['gzip of gigabytes', gzipSync(Buffer.alloc(20_000_000)), 'compressed with gzip, and deliveries'],
+    ['base64', Buffer.from(body).toString('base64'), 'base64. The signature matches'],
+    [
+      'base64 with line breaks',
+      Buffer.from(body).toString('base64').replace(/.{76}/g, '$&\n'),
+      'base64. The',
+    ],
+    [
+      'base64 as a JSON string',
+      `"${Buffer.from(body).toString('base64')}"\n`,
+      'base64. The signature matches',
+    ],
+    ['JSON in a JSON string', JSON.stringify(body), 'a JSON string with a document in it. The signature'],
+  ])('names what the body was encoded with, exit code 1: %s', async (_, received, message) => {
+    const found = await verdict(received, hmac(body));
+    expect(found).toMatchObject({
+      code: 1,
+      difference: 'encoded',
+      message: expect.stringContaining(message),
+    });
   });
 
   test.each([

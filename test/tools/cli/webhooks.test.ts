@@ -170,7 +170,7 @@ describe('failures', () => {
     ['an unknown id', ['webhooks', 'delete', 'x', '--yes'], {}, 1, 'answered 404'],
     ['an address that is refused', ['webhooks', 'create', 'https://refused.example'], {}, 1, 'not public'],
     ['an id that leads elsewhere', ['webhooks', 'delete', '..', '--yes'], {}, 2, 'id is missing or invalid'],
-    ['nothing to update', ['webhooks', 'update', 'w1'], {}, 2, 'Give --url, --events, or both.'],
+    ['nothing to update', ['webhooks', 'update', 'w1'], {}, 2, 'Pass --url, --events, or both.'],
   ])('%s: exit code and reason, for people and for programs', async (_, args, env, code, message) => {
     const setting = { env: { ...live().env, ...env } };
     const people = await runCli([...args, '--live'], setting);

@@ -16,7 +16,7 @@ describe('deadLetterPage() is refused at construction', () => {
 
   test.each<[string, readonly unknown[], RegExp]>([
     ['without options', [hooks], /^The options of deadLetterPage\(\) are undefined\./],
-    ['without authorize', [hooks, {}], /^authorize is undefined\. Give a function that returns the user/],
+    ['without authorize', [hooks, {}], /^authorize is undefined\. Pass a function that returns the user/],
     ['with authorize: true', [hooks, { authorize: true }], /^authorize is true\./],
     ['with a user for authorize', [hooks, { authorize: 'ada' }], /^authorize is "ada"\./],
     ['with an unknown option', [hooks, { authorize, host: [] }], /"host"\. Did you mean "hosts"\?/],
@@ -25,8 +25,8 @@ describe('deadLetterPage() is refused at construction', () => {
     ['with a URL as host', [hooks, { authorize, hosts: ['https://ops.example'] }], /^hosts has "https:/],
     ['with a port', [hooks, { authorize, hosts: ['ops.example:80'] }], /^hosts has "ops\.example:80"/],
     ['with a logger that is not one', [hooks, { authorize, logger: {} }], /^logger is an object\./],
-    ['without a receiver', [undefined, { authorize }], /is undefined\. Give what receiver\(\) returned\./],
-    ['with an app', [express(), { authorize }], /is a function\. Give what receiver\(\) returned\./],
+    ['without a receiver', [undefined, { authorize }], /is undefined\. Pass what receiver\(\) returned\./],
+    ['with an app', [express(), { authorize }], /is a function\. Pass what receiver\(\) returned\./],
     [
       'for a receiver without dead letters',
       [receiver({ privateKey: KEY, logger: false }), { authorize }],

@@ -79,10 +79,10 @@ describe('letters', () => {
 
 test.each<[string, Ask, RegExp]>([
   ['letters?raeson=unknown', {}, /Unknown option "raeson"\. Did you mean "reason"\?/],
-  ['letters?reason=unkown', {}, /reason is "unkown"\. Give one of unknown,/],
+  ['letters?reason=unkown', {}, /reason is "unkown"\. Pass one of unknown,/],
   ['letters?limit=0', {}, /limit is 0\./],
   ['letters?limit=many', {}, /limit is NaN\./],
-  ['letters?limit=101', {}, /limit is 101\. Give at most 100/],
+  ['letters?limit=101', {}, /limit is 101\. Pass at most 100/],
   ['letters?reason=unknown&reason=failed', {}, /"reason" is given twice/],
   ['letters?since=2026-99-99', {}, /since is "2026-99-99"\./],
   ['letters?since=yesterday', {}, /since is "yesterday"\./],
@@ -91,7 +91,7 @@ test.each<[string, Ask, RegExp]>([
   ['summary?limit=5', {}, /Unknown option "limit"/],
   ['replay', { body: { evnt: 'refund.*' } }, /Unknown option "evnt"\. Did you mean "event"\?/],
   ['replay', { body: { reason: null } }, /reason is null/],
-  ['replay', { body: { concurrency: 1e9 } }, /concurrency is 1000000000\. Give a whole number from 1 to 100/],
+  ['replay', { body: { concurrency: 1e9 } }, /concurrency is 1000000000\. Pass an integer from 1 to 100/],
   ['replay', { body: { dryRun: 'yes' } }, /dryRun is "yes"/],
   ['replay', { body: { signal: {} } }, /Unknown option "signal"/],
   ['replay', { body: { discarded: true } }, /Unknown option "discarded"/],

@@ -263,7 +263,7 @@ test('rejects an invalid fault, and says why', async () => {
   const adding = (rule: object) => () => service.faults.add(rule as FaultRule);
   expect(adding({ kind: 'tamper' })).toThrow(/Did you mean|must be one of/);
   expect(adding({ kind: 'tamper_bdy' })).toThrow(/Did you mean "tamper_body"/);
-  expect(adding({ kind: 'drop', times: 0 })).toThrow(/times must be "always" or a whole number from 1/);
+  expect(adding({ kind: 'drop', times: 0 })).toThrow(/times must be "always" or an integer from 1/);
   expect(adding({ kind: 'drop', probability: 2 })).toThrow(/probability must be above 0/);
   expect(adding({ kind: 'drop', event: 'x' })).toThrow(/event must be/);
   expect(adding({ kind: 'delay', delayMs: -1 })).toThrow(/delayMs must be/);

@@ -21,29 +21,29 @@ const failing: http.RequestListener = (_request, response) => void response.writ
 describe('options', () => {
   test.each<[SimulatorOptions & { [name: string]: unknown }, RegExp]>([
     [{ prot: 0 }, /Unknown option "prot"\. Did you mean "port"\?/],
-    [{ port: 70_000 }, /port is 70000\. Give a port number/],
+    [{ port: 70_000 }, /port is 70000\. Pass a port number/],
     [{ port: '0' as never }, /port is "0"/],
     [{ host: '' }, /host is ""/],
-    [{ allowHosts: 'simulator' as never }, /allowHosts is "simulator"\. Give a list/],
-    [{ allowHosts: [''] }, /allowHosts\[0\] is ""\. Give a host name or address/],
-    [{ allowHosts: ['a', '*'] }, /allowHosts\[1\] is "\*"\. Give a host name or address/],
+    [{ allowHosts: 'simulator' as never }, /allowHosts is "simulator"\. Pass an array/],
+    [{ allowHosts: [''] }, /allowHosts\[0\] is ""\. Pass a host name or address/],
+    [{ allowHosts: ['a', '*'] }, /allowHosts\[1\] is "\*"\. Pass a host name or address/],
     [{ allowHosts: ['*.example'] }, /allowHosts\[0\] is "\*\.example"/],
     [{ allowHosts: ['simulator:4747'] }, /allowHosts\[0\] is "simulator:4747".*without a port/],
     [{ allowHosts: ['http://simulator'] }, /allowHosts\[0\] is "http:\/\/simulator"/],
     [{ allowHosts: ['[::1'] }, /allowHosts\[0\]/],
     [{ allowHosts: [7 as never] }, /allowHosts\[0\] is 7/],
-    [{ timeout: 0 }, /timeout is 0\. Give milliseconds above 0/],
+    [{ timeout: 0 }, /timeout is 0\. Pass milliseconds above 0/],
     [{ timeout: Number.NaN }, /timeout is/],
     [{ retry: 'fats' as never }, /retry is "fats".* Did you mean "fast"\?/],
     [{ retry: ['soon'] }, /retry\[0\] is "soon"/],
-    [{ clock: 'fake' as never }, /clock is "fake"\. Give "manual" or "real"/],
-    [{ allowTargets: 'shop.example' as never }, /allowTargets is "shop\.example"\. Give a list/],
+    [{ clock: 'fake' as never }, /clock is "fake"\. Pass "manual" or "real"/],
+    [{ allowTargets: 'shop.example' as never }, /allowTargets is "shop\.example"\. Pass an array/],
     [{ logger: {} as never }, /logger is an object\. Pass a logger like pino/],
     [{ sandboxSigning: 'both' as never }, /sandboxSigning is "both"/],
-    [{ signatureHeader: 'X-A\r\nX-B: 1' }, /signatureHeader is .*\. Give the name of an HTTP header/],
+    [{ signatureHeader: 'X-A\r\nX-B: 1' }, /signatureHeader is .*\. Pass the name of an HTTP header/],
     [{ signatureHeader: '' }, /signatureHeader is ""/],
-    [{ debugHeaders: 'yes' as never }, /debugHeaders is "yes"\. Give true or false/],
-    [{ state: '' }, /state is ""\. Give the path of a file/],
+    [{ debugHeaders: 'yes' as never }, /debugHeaders is "yes"\. Pass true or false/],
+    [{ state: '' }, /state is ""\. Pass the path of a file/],
   ])('%j is refused, with what it takes', async (options, message) => {
     await expect(startSimulator({ port: 0, ...options })).rejects.toThrow(message);
   });
@@ -200,7 +200,7 @@ describe('from a program', () => {
     const wrong = service.attach(app, '/hooks', { events: ['no'] });
     await expect(wrong).rejects.toThrow(/Invalid event pattern "no"/);
     const server = http.createServer(app);
-    await expect(service.attach(server as never)).rejects.toThrow(/^app is an object\. Give an Express app/);
+    await expect(service.attach(server as never)).rejects.toThrow(/^app is an object\. Pass an Express app/);
   });
 
   test('reset() deletes everything but the attached apps, which are closed with the simulator', async () => {
@@ -240,7 +240,7 @@ describe('from a program', () => {
     await expect(lost).rejects.toThrow(/status must be one of/);
     // A timer of Node would end at once.
     const endless = service.waitForDelivery({ event: 'c.d' }, { timeout: Infinity });
-    await expect(endless).rejects.toThrow(/^timeout is Infinity\. Give milliseconds, at most 2147483647/);
+    await expect(endless).rejects.toThrow(/^timeout is Infinity\. Pass milliseconds, at most 2147483647/);
   });
 
   test('an invalid webhook, duration or event is thrown as an error', async () => {

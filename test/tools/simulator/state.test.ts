@@ -189,7 +189,7 @@ describe('a file that cannot be used is left as it is', () => {
     await symlink(state, link);
     await symlink('missing.json', dangling);
     for (const [path, target] of Object.entries({ [link]: state, [dangling]: 'missing.json' })) {
-      const message = `The state file ${path} is a symbolic link to ${target}. Give the path of the file itself.`;
+      const message = `The state file ${path} is a symbolic link to ${target}. Pass the path of the file itself.`;
       expect((await startError({ state: path })).message).toMatch(message);
       expect(lstatSync(path).isSymbolicLink()).toBe(true);
     }

@@ -75,7 +75,7 @@ export function parseSearch(text: string, kept: Filter) {
       keyId: value('key') ?? kept.keyId,
       since: value('since') ?? kept.since,
     },
-    problems: tooMany ? [...problems, 'Give one event ID. Payloads cannot be searched.'] : problems,
+    problems: tooMany ? [...problems, 'Enter one event ID. Payloads cannot be searched.'] : problems,
   };
 }
 

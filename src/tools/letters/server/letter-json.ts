@@ -45,13 +45,12 @@ export interface Revealed {
  *
  * @param letters knows when the receiver retries a letter by itself
  */
-export function letterJson(letter: DeadLetter, letters: Partial<DeadLetters>): object {
+export function letterJson(letter: DeadLetter, letters: Pick<DeadLetters, 'nextTry'>): object {
   const { id, reason, namespace, eventName, eventId, sandbox, attempts, keptAt, code, keyId, discarded } =
     letter;
   return {
     ...{ id, reason, namespace, eventName, eventId, sandbox, attempts, keptAt, code, keyId },
-    // The receiver may be of an older version.
-    nextTry: letters.nextTry?.(letter),
+    nextTry: letters.nextTry(letter),
     issues: letter.issues.map(({ path, message }) => ({ path, message })),
     ...(discarded && { discarded: { by: discarded.by, because: discarded.because, at: discarded.at } }),
   };

@@ -110,7 +110,7 @@ function asDate(name: string, value: unknown): unknown {
   const date = new Date(value);
   if (Number.isNaN(date.getTime()))
     throw new ConfigurationError(
-      `since is ${JSON.stringify(value.slice(0, 40))}. Give "7d", or a date such as "2026-01-31T12:00:00Z".`,
+      `since is ${JSON.stringify(value.slice(0, 40))}. Pass "7d", or a date such as "2026-01-31T12:00:00Z".`,
     );
   return date;
 }

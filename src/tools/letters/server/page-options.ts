@@ -74,7 +74,7 @@ const OPTIONS = defineOptions({
 export function pageSettings(hooks: unknown, options: unknown): PageSettings {
   const { deadLetters: letters, eventNames, forget } = receiverOf(hooks);
   if (typeof options !== 'object' || options === null)
-    throw new ConfigurationError(`The options of deadLetterPage() are ${show(options)}. Give ${EXAMPLE}.`);
+    throw new ConfigurationError(`The options of deadLetterPage() are ${show(options)}. Pass ${EXAMPLE}.`);
   const { authorize, hosts, logger } = OPTIONS.read(options);
   const known = logger ?? (letters as { readonly [LETTERS_LOGGER]?: Logger | undefined })[LETTERS_LOGGER];
   const logFor = (req: IncomingMessage) => known ?? loggerOf(req) ?? defaultLogger();
@@ -88,7 +88,7 @@ function receiverOf(hooks: unknown): Omit<PageSettings, 'authorize' | 'hosts' | 
   const { deadLetters, eventNames, forget } = (hooks ?? {}) as Partial<PageReceiver>;
   if (!Array.isArray(eventNames)) {
     throw new ConfigurationError(
-      `The first argument of deadLetterPage() is ${show(hooks)}. Give what receiver() returned.`,
+      `The first argument of deadLetterPage() is ${show(hooks)}. Pass what receiver() returned.`,
     );
   }
   if (typeof deadLetters?.replay !== 'function') {
@@ -102,19 +102,19 @@ function receiverOf(hooks: unknown): Omit<PageSettings, 'authorize' | 'hosts' | 
 function authorizer(authorize: unknown): PageSettings['authorize'] {
   if (typeof authorize === 'function') return authorize as PageSettings['authorize'];
   throw new ConfigurationError(
-    `authorize is ${show(authorize)}. Give a function that returns the user who may see dead letters: ${EXAMPLE}.`,
+    `authorize is ${show(authorize)}. Pass a function that returns the user who may see dead letters: ${EXAMPLE}.`,
   );
 }
 
 function hostNames(hosts: unknown): ReadonlySet<string> {
   if (!Array.isArray(hosts) || hosts.length === 0)
-    throw new ConfigurationError(`hosts is ${show(hosts)}. Give a list such as ['ops.example'].`);
+    throw new ConfigurationError(`hosts is ${show(hosts)}. Pass an array such as ['ops.example'].`);
   return new Set(
     hosts.map((host) => {
       const name = typeof host === 'string' ? hostName(host) : undefined;
       if (name !== undefined) return name;
       throw new ConfigurationError(
-        `hosts has ${show(host)}. Give names or addresses without scheme and port, such as "ops.example".`,
+        `hosts has ${show(host)}. Pass names or addresses without scheme and port, such as "ops.example".`,
       );
     }),
   );

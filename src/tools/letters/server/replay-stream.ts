@@ -31,7 +31,7 @@ export async function streamReplay(
   const { concurrency = 1 } = options;
   if (!Number.isSafeInteger(concurrency) || concurrency < 1 || concurrency > MAX_CONCURRENCY)
     throw new ConfigurationError(
-      `concurrency is ${show(concurrency)}. Give a whole number from 1 to ${MAX_CONCURRENCY}.`,
+      `concurrency is ${show(concurrency)}. Pass an integer from 1 to ${MAX_CONCURRENCY}.`,
     );
   // replay() would reject the other options only after the status is sent.
   replaySettings('', options);

@@ -82,7 +82,7 @@ export class Targets {
       return `The simulator never connects to ${shown}: link-local, metadata and special addresses are refused.`;
     }
     if (port === this.own.port && this.#isOwn(address, kind)) {
-      return "This is the simulator's own address. Give the URL of your endpoint.";
+      return "This is the simulator's own address. Use the URL of your endpoint.";
     }
     const name = host.replace(/\.$/, '');
     if (kind !== 'public' || this.#allowed.has(name) || this.#allowed.has(address)) return undefined;

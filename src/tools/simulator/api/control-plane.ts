@@ -158,5 +158,5 @@ function numberIn(query: URLSearchParams, name: string, most = Number.MAX_SAFE_I
   if (text === null) return undefined;
   const number = Number(text);
   if (Number.isInteger(number) && number >= 1 && number <= most) return number;
-  throw HttpError.invalid({ [name]: [`The ${name} must be a whole number from 1 to ${most}.`] });
+  throw HttpError.invalid({ [name]: [`The ${name} must be an integer from 1 to ${most}.`] });
 }

@@ -66,7 +66,7 @@ export function registrations(parts: Parts, deliverer: Deliverer) {
       find(account, id);
       const changes = await read(input);
       if (Object.values(changes).every((value) => value === undefined)) {
-        throw HttpError.invalid({ url: ['Give a url, events or both.'] });
+        throw HttpError.invalid({ url: ['Send a url, events or both.'] });
       }
       // It may have been changed or deleted during the DNS lookup.
       const known = find(account, id);
@@ -93,5 +93,5 @@ function eventsError(events: unknown): string | undefined {
   const wrong: unknown = events.find((name) => !isEventPattern(name));
   if (wrong === undefined) return undefined;
   const shown = String(JSON.stringify(wrong)).slice(0, 100);
-  return `Invalid event pattern ${shown}. Give a name or a pattern such as "transaction.paid", "transaction.*" or "*".`;
+  return `Invalid event pattern ${shown}. Use a name or a pattern such as "transaction.paid", "transaction.*" or "*".`;
 }

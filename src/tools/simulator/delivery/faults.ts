@@ -62,9 +62,7 @@ export const faultRule = z.object({
     .nullable()
     .default(null),
   webhook: z.string('The webhook must be the id of a webhook.').nullable().default(null),
-  times: z
-    .custom<number | 'always'>(isCount, 'The times must be "always" or a whole number from 1.')
-    .default(1),
+  times: z.custom<number | 'always'>(isCount, 'The times must be "always" or an integer from 1.').default(1),
   probability: z
     .custom<number>(isFrom(Number.MIN_VALUE, 1), 'The probability must be above 0 and at most 1.')
     .default(1),

@@ -11,7 +11,7 @@ const SCHEDULES = new Map([
 
 export const scheduleNames = [...SCHEDULES.keys()];
 
-/** A named schedule, or pauses: milliseconds or text such as `"5m"`. */
+/** A named schedule, or pauses: milliseconds or a string such as `"5m"`. */
 export type RetrySchedule = (typeof scheduleNames)[number] | readonly (number | string)[];
 
 /** @returns milliseconds @throws {ConfigurationError} for an unknown name, or a pause that is not a duration */
@@ -19,7 +19,7 @@ export function retryPauses(schedule: RetrySchedule): readonly number[] {
   const pauses: unknown = typeof schedule === 'string' ? SCHEDULES.get(schedule) : schedule;
   if (!Array.isArray(pauses)) {
     throw new ConfigurationError(
-      `retry is ${JSON.stringify(schedule)}. Give ${scheduleNames.map((name) => `"${name}"`).join(', ')} or a list of pauses.` +
+      `retry is ${JSON.stringify(schedule)}. Pass ${scheduleNames.map((name) => `"${name}"`).join(', ')} or a list of pauses.` +
         didYouMean(String(schedule), scheduleNames),
     );
   }
@@ -31,6 +31,6 @@ export function milliseconds(what: string, duration: unknown): number {
   const ms = parseDuration(duration);
   if (ms !== undefined) return ms;
   throw new ConfigurationError(
-    `${what} ${JSON.stringify(duration)}. Give milliseconds, or text such as "5m".`,
+    `${what} ${JSON.stringify(duration)}. Pass milliseconds, or a string such as "5m".`,
   );
 }

@@ -19,15 +19,21 @@ export type StateFile = Awaited<ReturnType<typeof openStateFile>>;
 export async function openStateFile(given: string, logger: Logger) {
   // Absolute: the process may change its working directory later.
   const path = resolve(given);
-  const unlock = await lockState(path).catch((error) => {
-    throw ConfigurationError.is(error) ? error : unwritable(path, error);
-  });
+  const unlock = lock(path);
   try {
     await removeLeftovers(path);
     return stateFile(path, await read(path), unlock, logger);
   } catch (error) {
-    await unlock();
+    unlock();
     throw error;
+  }
+}
+
+function lock(path: string): Unlock {
+  try {
+    return lockState(path);
+  } catch (error) {
+    throw ConfigurationError.is(error) ? error : unwritable(path, error);
   }
 }
 
@@ -96,7 +102,7 @@ function stateFile(path: string, content: State | undefined, unlock: Unlock, log
     async close(): Promise<void> {
       closed = true;
       await saved();
-      await unlock();
+      unlock();
     },
   };
 }
@@ -133,7 +139,7 @@ async function read(path: string): Promise<State | undefined> {
     if (stat.isSymbolicLink()) {
       // Writing would replace the link, and following it would let its owner choose the file.
       throw new ConfigurationError(
-        `The state file ${path} is a symbolic link to ${await readlink(path)}. Give the path of the file itself.`,
+        `The state file ${path} is a symbolic link to ${await readlink(path)}. Pass the path of the file itself.`,
       );
     }
     if (!stat.isFile()) throw unusable('is not a regular file');
@@ -151,12 +157,12 @@ async function read(path: string): Promise<State | undefined> {
   return state;
 }
 
-/** Removes the temporary files and takeover locks of killed processes. Only the holder of the lock uses either. */
+/** Removes the temporary files of killed processes. Only the holder of the lock uses them. */
 async function removeLeftovers(path: string): Promise<void> {
   const folder = dirname(path);
   for (const name of await readdir(folder)) {
     const suffix = name.startsWith(basename(path)) ? name.slice(basename(path).length) : '';
-    if (/^\.(tmp-|lock\.)[0-9a-f.]+$/.test(suffix)) await unlink(join(folder, name)).catch(() => {});
+    if (/^\.tmp-[0-9a-f]+$/.test(suffix)) await unlink(join(folder, name)).catch(() => {});
   }
 }
 

@@ -21,16 +21,10 @@ export interface Topology {
   readonly store: number | { readonly client: RedisClient; readonly ports: readonly number[] };
   /** Where the ledger of handlers that write inside `once` is read at the end. */
   readonly storeUrl?: string;
-  /** Which program the next worker is; else that of the working tree. */
-  readonly program?: () => string;
   /** Each is injected as often as it says. */
   readonly faults: readonly { readonly times: number; readonly inject: Inject }[];
-  /**
-   * What else has to hold, in sentences that say that it does not.
-   *
-   * @param notes what the workers wrote down
-   */
-  check?(sent: readonly Sent[], notes: Pool): Promise<readonly string[]> | readonly string[];
+  /** What else has to hold, in sentences that say that it does not. */
+  check?(sent: readonly Sent[]): Promise<readonly string[]> | readonly string[];
 }
 
 export interface TopologyPlan {
@@ -43,8 +37,6 @@ export interface TopologyPlan {
   readonly fewestCopies?: number;
   /** No fault is injected after these, so that a campaign ends within eight minutes. */
   readonly mostMs?: number;
-  /** So many events are delivered three times each, in random order, and the faults come in theirs. */
-  readonly crowd?: number;
   /** What was confirmed may be gone with the server that confirmed it. */
   readonly mayLose?: boolean;
   start(defer: Defer): Promise<Topology>;
@@ -62,7 +54,7 @@ export const REDIS_PLAN = {
 };
 
 export function runTopologyCampaign(
-  { mode, crowd, mayLose = false, ...plan }: TopologyPlan,
+  { mode, mayLose = false, ...plan }: TopologyPlan,
   progress: (line: string) => void,
 ): Promise<TopologyFigures> {
   return runAndJudge(async (defer) => {
@@ -78,20 +70,19 @@ export function runTopologyCampaign(
     const { history, sent, rows, later, ...delivered } = await deliverUnderFaults({
       ...{ mostMs: 5 * 60_000, ...plan, progress },
       campaign: { mode, once, mayLose },
-      program: topology.program ?? program,
+      program,
       env: {
-        ...{ MODE: mode, LEDGER_URL: effects.url, TOPOLOGY: 'yes', MIGRATE: crowd ? 'yes' : '' },
+        ...{ MODE: mode, LEDGER_URL: effects.url, TOPOLOGY: 'yes' },
         LEASE: String(plan.leaseMs ?? LEASE_MS),
         ...(typeof store === 'number'
           ? { STORE_PORT: String(store), RUNS: 'yes' }
           : { REDIS_CLIENT: store.client, REDIS_PORTS: JSON.stringify(store.ports) }),
       },
-      events: crowd ?? 0,
-      ...(crowd && { crowd: true, copies: 3, concurrency: 64 }),
-      faults: crowd ? faults : shuffled(faults),
+      events: 0,
+      faults: shuffled(faults),
       ...(typeof store === 'number' && { notes: pool }),
       ledger: () => readLedgerAt(once ? storeUrl : effects.url),
-      findings: (all) => topology.check?.(all, pool) ?? [],
+      findings: (all) => topology.check?.(all) ?? [],
     });
     const forgotten = once ? countUndone(sent, rows) : await countForgotten(pool, [...rows, ...later]);
     return { history, forgotten, ...measureOutage(sent, delivered.faults) };

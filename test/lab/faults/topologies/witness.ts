@@ -3,8 +3,7 @@ import type { Claim, ClaimRequest, ClaimResult, IdempotencyStore } from 'payment
 import type { Pool } from 'pg';
 
 export const CONFIRMED = `CREATE TABLE IF NOT EXISTS confirmed (
-  event_id text NOT NULL, step text NOT NULL, attempt integer NOT NULL);
-CREATE TABLE IF NOT EXISTS conflict (event_id text NOT NULL, program text NOT NULL)`;
+  event_id text NOT NULL, step text NOT NULL, attempt integer NOT NULL)`;
 
 export interface Confirmed {
   readonly event: string;
