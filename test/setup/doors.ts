@@ -53,8 +53,8 @@ export const DOORS: Readonly<Record<string, Door>> = {
       Claim Completion ForgetResult HandlerClaim HandlerEnd Once WithOnce ClaimRequest ClaimResult DeadLetter DeadLetterChange DeadLetterContent DeadLetterGroup
       DeadLetterPage DeadLetterPageRequest DeadLetterQuery DeadLetterReason DeadLetterStore Discarded
       IdempotencyStore Lock NewDeadLetter ProcessedEvent RunTransaction SqlDatabase
-      SqlDeadLetters SqlDeadLettersOptions SqlDialect SqlInbox SqlInboxOptions SqlStore SqlStoreOptions SqlValue
-      SqliteDatabase TransactionOf`),
+      OnceSync SqlDeadLetters SqlDeadLettersOptions SqlDialect SqlInbox SqlInboxOptions SqlStore SqlStoreOptions
+      SqlStoreSettings SqlValue SqliteDatabase TransactionOf WithOnceSync`),
   },
   './queues': {
     values: namesIn(`enqueue processor`),

@@ -1,11 +1,15 @@
 // What TypeScript knows of sqlStore(): the transaction of once(), from the types of the client.
+
+import type Database from 'better-sqlite3';
 import { receiver } from 'payment-webhooks';
 import {
   type SqlDeadLetters,
   type SqlStore,
   sqlDeadLetters,
+  sqliteDatabase,
   sqlStore,
   type WithOnce,
+  type WithOnceSync,
 } from 'payment-webhooks/stores/sql';
 import { is } from './is.js';
 
@@ -117,6 +121,36 @@ const withPlain = sqlStore({
   transaction: (work: (session: typeof plain & { id: string }) => Promise<void>) => begin(work),
 });
 is<SqlStore<WithOnce<typeof plain & { id: string }>>>()(withPlain);
+
+// A synchronous driver of SQLite: once() returns no promise.
+declare const sqlite: Database.Database;
+const withSqlite = sqlStore({ ...sqliteDatabase(sqlite), retention: '60d' });
+is<SqlStore<WithOnceSync<Database.Database>>>()(withSqlite);
+receiver({ privateKey: 'pri_sandbox_x', store: withSqlite }).on(
+  'transaction.paid',
+  (_event, { once }) => {
+    is<number | undefined>()(once((db) => db.prepare('DELETE FROM cart').run().changes));
+    is<string | undefined>()(once(sqlite, () => 'done'));
+  },
+  { name: 'ledger' },
+);
+
+// A client of SQLite with promises has once() only with transactions, which D1 does not have.
+const sqliteByPromises = {
+  dialect: 'sqlite',
+  client: plain,
+  query: (client: typeof plain, sql: string, values: unknown[]) => client.send(sql, values),
+} as const;
+const withTransactions = sqlStore({
+  ...sqliteByPromises,
+  transaction: (work: (session: typeof plain & { id: string }) => Promise<void>) => begin(work),
+});
+is<SqlStore<WithOnce<typeof plain & { id: string }>>>()(withTransactions);
+is<SqlStore>()(sqlStore(sqliteByPromises));
+receiver({ privateKey: 'pri_sandbox_x', store: sqlStore(sqliteByPromises) }).on('*', (_event, context) => {
+  // @ts-expect-error: without transactions there is no once()
+  context.once;
+});
 
 // For once(tx, work) alone, with transactions that handlers begin.
 const begunByHandlers = sqlStore({
