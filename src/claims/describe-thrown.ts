@@ -2,8 +2,21 @@
 import { StoreError } from '../errors.js';
 import { redisCodeOf } from '../logger.js';
 
-/** The codes of Postgres, Prisma, MySQL and MariaDB, and the system. */
-const CODE = /^(?:[0-9][0-9A-Z]{4}|P[0-9]{4}|ER_[A-Z_]{3,50}|PROTOCOL_[A-Z_]{3,40}|E[A-Z]{2,14}|EAI_AGAIN)$/;
+/** The codes of Postgres, Prisma, MySQL and MariaDB, SQLite, and the system. */
+const CODE =
+  /^(?:[0-9][0-9A-Z]{4}|P[0-9]{4}|ER_[A-Z_]{3,50}|PROTOCOL_[A-Z_]{3,40}|SQLITE_[A-Z_]{3,40}|E[A-Z]{2,14}|EAI_AGAIN)$/;
+/** The numbers of SQLite, in the lowest byte of `errcode` of node:sqlite. */
+const SQLITE_CODES: Readonly<Record<number, string>> = {
+  1: 'SQLITE_ERROR',
+  5: 'SQLITE_BUSY',
+  6: 'SQLITE_LOCKED',
+  8: 'SQLITE_READONLY',
+  10: 'SQLITE_IOERR',
+  11: 'SQLITE_CORRUPT',
+  13: 'SQLITE_FULL',
+  14: 'SQLITE_CANTOPEN',
+  26: 'SQLITE_NOTADB',
+};
 /** A reply of Redis, in redis, ioredis and Upstash. A bundler may rename these classes. */
 const REPLY_CLASS = /^(?:ReplyError|ErrorReply|SimpleError|BlobError|UpstashError)$/;
 /** Where clients and ORMs put the error of the driver. */
@@ -30,6 +43,24 @@ const CURES: readonly (readonly [codes: string, cure: string])[] = [
     'A binary log of statements does not work with READ COMMITTED: set binlog_format to MIXED or ROW.',
   ],
   ['53300 ER_CON_COUNT_ERROR', 'The server has no connection left: use smaller pools, or raise its limit.'],
+  [
+    'SQLITE_BUSY SQLITE_LOCKED',
+    'Another connection keeps the lock of the file: end long transactions, and do not await between BEGIN and COMMIT.',
+  ],
+  ['SQLITE_FULL', 'The disk is full: free space. The next claim then succeeds.'],
+  [
+    'SQLITE_READONLY',
+    'The file of SQLite, its folder or its connection is read-only: let the user of the process write to both.',
+  ],
+  ['SQLITE_IOERR', 'The disk failed to read or write: check it, and that the file is on a local disk.'],
+  [
+    'SQLITE_CORRUPT SQLITE_NOTADB',
+    'The file of SQLite is damaged: stop the app, and restore a backup or run ".recover" of sqlite3.',
+  ],
+  [
+    'SQLITE_CANTOPEN',
+    'The file of SQLite cannot be opened: create its folder, or correct its path and rights.',
+  ],
   ['ECONNREFUSED', 'Nothing listens there: start the server, or correct host and port.'],
   ['ENOTFOUND EAI_AGAIN', 'Its host name does not resolve: correct it, or wait for the DNS server.'],
   ['WRONGTYPE', 'Something else uses its keys: give redisStore() another prefix.'],
@@ -64,9 +95,12 @@ export function describeThrown(
   try {
     if (StoreError.is(cause)) return { code: undefined, message: cause.message };
     const [code, error] = codeOf(cause, MAX_DEPTH) ?? [];
+    // SQLite refines a code by a suffix, and has none for a missing table.
+    const known = code?.startsWith('SQLITE_') ? /^SQLITE_[A-Z]+/.exec(code)?.[0] : code;
+    const name = known === 'SQLITE_ERROR' && hasNoTable(error) ? 'ER_NO_SUCH_TABLE' : known;
     const cure = isPolicy(error)
       ? ROW_SECURITY
-      : CURES.find(([codes]) => code !== undefined && codes.split(' ').includes(code))?.[1];
+      : CURES.find(([codes]) => name !== undefined && codes.split(' ').includes(name))?.[1];
     const thrown = code === undefined ? 'It threw.' : `It threw ${code}.`;
     return { code, message: cure ? `${thrown} ${cure.replace('{store}', store)}` : thrown };
   } catch {
@@ -84,6 +118,16 @@ function isPolicy(error: unknown): boolean {
   return routine === 'ExecWithCheckOptions' || / row-level security /.test(String(message));
 }
 
+function hasNoTable(error: unknown): boolean {
+  return /\bno such table\b/.test(String((error as { message?: unknown } | undefined)?.message));
+}
+
+/** node:sqlite has one code for every error, and D1 names it at the end of its message. */
+function sqliteCodeOf({ code, errcode, message }: Readonly<Record<string, unknown>>): string | undefined {
+  if (code === 'ERR_SQLITE_ERROR' && typeof errcode === 'number') return SQLITE_CODES[errcode & 0xff];
+  return /^D1_[A-Z_]*ERROR\b.*\b(SQLITE_[A-Z_]{3,40})$/s.exec(String(message))?.[1];
+}
+
 /** The innermost code, and what has it: the outer ones come from the client, and say less. */
 function codeOf(error: unknown, depth: number): readonly [code: string, error: object] | undefined {
   if (typeof error !== 'object' || error === null || depth === 0) return undefined;
@@ -93,7 +137,7 @@ function codeOf(error: unknown, depth: number): readonly [code: string, error: o
     const inner = codeOf(fields[wrapped], depth - 1);
     if (inner !== undefined) return inner;
   }
-  const own = typeof code === 'string' ? CODE.exec(code)?.[0] : undefined;
+  const own = (typeof code === 'string' ? CODE.exec(code)?.[0] : undefined) ?? sqliteCodeOf(fields);
   if (own !== undefined) return [own, error];
   const isReply = [name, error.constructor?.name].some((type) => REPLY_CLASS.test(String(type)));
   const reply = redisCodeOf(error, isReply);

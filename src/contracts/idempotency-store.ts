@@ -140,6 +140,26 @@ export interface WithOnce<Transaction> {
   readonly once: Once<Transaction>;
 }
 
+/** `once` of a store with a synchronous driver, such as better-sqlite3: what it returns is no promise. */
+export interface OnceSync<Db> {
+  /**
+   * Runs `work` in a transaction of its own, unless an earlier attempt at the event has committed it: then `work` does not run,
+   * and this returns undefined. What `work` throws rolls its writes back. Work that
+   * returns a promise is refused.
+   *
+   * @example once((db) => db.prepare('UPDATE orders SET paid = 1 WHERE id = ?').run(orderId));
+   */
+  <Value>(work: (db: Db) => Value): Value | undefined;
+  /** The same, inside a transaction that the handler has begun on this connection, and that it commits. */
+  <Value>(db: Db, work: () => Value): Value | undefined;
+}
+
+/** What a store with a synchronous driver adds to the context of handlers. */
+export interface WithOnceSync<Db> {
+  /** Writes that are committed once, whatever happens to the delivery. Needs a handler with a name, and one call for each run. */
+  readonly once: OnceSync<Db>;
+}
+
 /** A lock until its lease ends. Like a claim, it returns false, and changes nothing, once another caller has the lock. */
 export interface Lock {
   /** Sets the end of the lease to `leaseMs` milliseconds from now; it may shorten it. */

@@ -53,7 +53,7 @@ export const DOORS: Readonly<Record<string, Door>> = {
       Claim Completion ForgetResult HandlerClaim HandlerEnd Once WithOnce ClaimRequest ClaimResult DeadLetter DeadLetterChange DeadLetterContent DeadLetterGroup
       DeadLetterPage DeadLetterPageRequest DeadLetterQuery DeadLetterReason DeadLetterStore Discarded
       IdempotencyStore Lock NewDeadLetter ProcessedEvent RunTransaction SqlDatabase
-      SqlDeadLetters SqlDeadLettersOptions SqlDialect SqlStore SqlStoreOptions SqlValue SqliteDatabase TransactionOf`),
+      SqlDeadLetters SqlDeadLettersOptions SqlDialect SqlStore SqlStoreOptions SqlStoreSettings SqlValue SqliteDatabase TransactionOf OnceSync WithOnceSync`),
   },
   './queues': {
     values: namesIn(`enqueue processor`),

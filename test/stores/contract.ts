@@ -7,7 +7,7 @@ import { compareWithModel, type Step } from '../../src/testing/store-contract/re
 import { type StoreContractOptions, storeContract } from '../../src/testing/store-contract.js';
 import { testAtOnce } from '../setup/at-once.js';
 
-export function keepsTheContract(options: StoreContractOptions): void {
+export function keepsTheContract<Transaction = never>(options: StoreContractOptions<Transaction>): void {
   // Each has keys of its own. Those that wait for seconds do so at the same time, unless a clock of the test says when.
   const waits = ({ name }: { readonly name: string }) =>
     !options.sleep && / retention | by chance /.test(name);

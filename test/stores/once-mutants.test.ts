@@ -1,5 +1,6 @@
 // Whether the contract notices a broken `once`: the sources of sqlStore() are damaged in one place at a time.
 import { randomBytes } from 'node:crypto';
+import * as timers from 'node:timers/promises';
 import { afterAll, beforeAll, describe } from '@jest/globals';
 import { postgresStore } from 'payment-webhooks/stores/postgres';
 import { Pool, type PoolClient } from 'pg';
@@ -9,13 +10,19 @@ import * as errors from '../../src/errors.js';
 import * as misuse from '../../src/misuse.js';
 import * as letters from '../../src/stores/letters/sql.js';
 import * as connections from '../../src/stores/sql/any-connections.js';
+import * as conflicts from '../../src/stores/sql/conflicts.js';
 import * as dialect from '../../src/stores/sql/dialect.js';
 import * as mysql from '../../src/stores/sql/mysql.js';
+import * as onceSync from '../../src/stores/sql/once-sync.js';
+import * as postgres from '../../src/stores/sql/postgres.js';
+import * as sqlite from '../../src/stores/sql/sqlite.js';
+import * as sqliteDatabase from '../../src/stores/sql/sqlite-database.js';
 import * as statement from '../../src/stores/sql/statement.js';
 import type { sqlStore } from '../../src/stores/sql.js';
 import { ONCE_CASES } from '../../src/testing/store-contract/once-cases.js';
 import { storeContract } from '../../src/testing/store-contract.js';
 import * as duration from '../../src/time.js';
+import { openSqlite, type Sqlite } from '../setup/open-sqlite.js';
 import { needing } from '../setup/platform.js';
 import { overPg } from '../setup/sql-clients.js';
 import { type Damage, noticesEachDamage } from './damaged-source.js';
@@ -27,22 +34,23 @@ const WITHOUT_WAITING = `yield [unprepared("SELECT set_config('lock_timeout', '1
     try { ({ rows } = yield [this.#sql.writeRow, [row.key, row.token, row.fingerprint, row.keepMs]]); }
     catch { return { token: 'of another', fingerprint: row.fingerprint }; }`;
 
+interface Own {
+  readonly notWaiting: Damage;
+  readonly outside: Damage;
+}
+
 /** By the beginning of the name of the case that notices. */
-const MUTANTS: Readonly<Record<string, readonly Damage[]>> = {
+const mutants = ({ notWaiting, outside }: Own): Readonly<Record<string, readonly Damage[]>> => ({
   'writes inside once are committed once': [
-    ['takes every row for its own', 'const isOwn = found.token === row.token;', 'const isOwn = true;'],
-    ['keeps no fingerprint', 'this.skipped = found.fingerprint;', ''],
+    ['takes every row for its own', 'if (found.token === row.token) return true;', 'return true;'],
+    ['keeps no fingerprint', 'if (!isNew) this.skipped = found.fingerprint;', ''],
   ],
   'work that throws writes nothing': [
     ['keeps a failure to itself', 'this.#failure = error ?? ', 'error ?? '],
   ],
-  'an attempt waits for the transaction of another one': [['does not wait', WRITE, WITHOUT_WAITING]],
+  'an attempt waits for the transaction of another one': [notWaiting],
   'a second call in one run writes nothing': [
-    [
-      'has one token for a run',
-      'this.#newRow = newRow;',
-      'const only = newRow(); this.#newRow = () => only;',
-    ],
+    ['has one token for a run', 'this.newRow = newRow;', 'const only = newRow(); this.newRow = () => only;'],
   ],
   'an event is not completed while writes': [
     ['reads nothing back', 'if (rows.length === 0) return', 'if (true) return'],
@@ -54,15 +62,93 @@ const MUTANTS: Readonly<Record<string, readonly Damage[]>> = {
       'const writes = { rows: [] };',
     ],
   ],
-  'once() refuses what is no open transaction': [
-    [
-      'writes its row outside of a transaction',
-      // biome-ignore lint/suspicious/noTemplateCurlyInString: as in the source
-      "`WHERE current_setting('${ONCE}', true) = $2::uuid::text`",
-      "'WHERE $2 IS NOT NULL'",
-    ],
+  'once() refuses what is no open transaction': [outside],
+});
+
+const IN_POSTGRES = mutants({
+  notWaiting: ['does not wait', WRITE, WITHOUT_WAITING],
+  outside: [
+    'writes its row outside of a transaction',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: as in the source
+    "`WHERE current_setting('${ONCE}', true) = $2::uuid::text`",
+    "'WHERE $2 IS NOT NULL'",
   ],
+});
+
+const IN_SQLITE = mutants({
+  notWaiting: [
+    'skips the work instead of refusing the call',
+    'if (inTransaction(client)) throw this.refuse(NESTED);',
+    'if (inTransaction(client)) return undefined;',
+  ],
+  outside: [
+    'writes its row outside of a transaction',
+    'yield [ROLLBACK, []];\n      return undefined;',
+    'yield [ROLLBACK, []];',
+  ],
+});
+
+const MODULES = {
+  '../../claims/lock-of-claim.js': lockOfClaim,
+  '../../contracts/token.js': token,
+  '../../errors.js': errors,
+  '../errors.js': errors,
+  '../../misuse.js': misuse,
+  '../misuse.js': misuse,
+  '../time.js': duration,
+  'node:timers/promises': timers,
+  './conflicts.js': conflicts,
+  './dialect.js': dialect,
+  './statement.js': statement,
+  './sql/any-connections.js': connections,
+  './sql/sqlite-database.js': sqliteDatabase,
+  './letters/sql.js': letters,
+  './sql/mysql.js': mysql,
 };
+const COMPLAINT = /^The store breaks its contract: /;
+
+needing('SQLite').describe('the store contract, for once with a synchronous driver', () => {
+  noticesEachDamage<typeof sqlStore>({
+    sources: [
+      'stores/sql/once',
+      'stores/sql/once-sync',
+      'stores/sql/engine',
+      'stores/sql/sqlite',
+      'stores/sql',
+    ],
+    exported: 'sqlStore',
+    modules: { ...MODULES, './sql/postgres.js': postgres },
+    contract: (create) => {
+      let db: Sqlite;
+      const cases = storeContract<Sqlite>({
+        create: async () => {
+          db = openSqlite();
+          db.exec('CREATE TABLE ledger (line TEXT NOT NULL)');
+          const store = create(sqliteDatabase.sqliteDatabase(db));
+          await store.migrate();
+          return store;
+        },
+        once: {
+          transaction: async (work) => {
+            db.exec('BEGIN IMMEDIATE');
+            try {
+              await work(db);
+              db.exec('COMMIT');
+            } catch (error) {
+              db.exec('ROLLBACK');
+              throw error;
+            }
+          },
+          write: (tx, text) => tx.prepare('INSERT INTO ledger (line) VALUES (?)').run(text),
+          count: (text) => db.prepare('SELECT line FROM ledger WHERE line = ?').all(text).length,
+        },
+      });
+      return cases.filter(({ name }) => name in ONCE_CASES);
+    },
+    complaint: COMPLAINT,
+    damages: IN_SQLITE,
+  });
+});
 
 needing('postgres').describe('the store contract, for once', () => {
   const schema = `once_${randomBytes(6).toString('hex')}`;
@@ -80,19 +166,7 @@ needing('postgres').describe('the store contract, for once', () => {
     noticesEachDamage<typeof sqlStore>({
       sources: ['stores/sql/once', 'stores/sql/engine', 'stores/sql/postgres', 'stores/sql'],
       exported: 'sqlStore',
-      modules: {
-        '../../claims/lock-of-claim.js': lockOfClaim,
-        '../../contracts/token.js': token,
-        '../../errors.js': errors,
-        '../errors.js': errors,
-        '../misuse.js': misuse,
-        '../time.js': duration,
-        './dialect.js': dialect,
-        './statement.js': statement,
-        './sql/any-connections.js': connections,
-        './letters/sql.js': letters,
-        './sql/mysql.js': mysql,
-      },
+      modules: { ...MODULES, './sql/sqlite.js': sqlite, './once-sync.js': onceSync },
       contract: (create) => {
         const cases = storeContract<PoolClient>({
           create: () => create({ ...overPg(pool), table: `${schema}.webhook_event` }),
@@ -108,8 +182,8 @@ needing('postgres').describe('the store contract, for once', () => {
         });
         return cases.filter(({ name }) => name in ONCE_CASES);
       },
-      complaint: /^The store breaks its contract: /,
-      damages: MUTANTS,
+      complaint: COMPLAINT,
+      damages: IN_POSTGRES,
     });
   });
 });

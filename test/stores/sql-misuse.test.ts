@@ -215,7 +215,7 @@ describe('the options of sqlStore', () => {
   const wrong = sqlStore as unknown as (options?: unknown) => unknown;
 
   test.each([
-    [{ dialect: 'pg' }, 'dialect is "pg". Give "postgres" or "mysql".'],
+    [{ dialect: 'pg' }, 'dialect is "pg". Pass "postgres", "mysql" or "sqlite".'],
     [{ dialect: undefined }, 'dialect is undefined.'],
     [{ client: undefined }, 'client is undefined. Give what query() runs statements with'],
     [{ client: 'postgres://localhost' }, 'client is "postgres://localhost".'],

@@ -1,8 +1,10 @@
 // Any client or ORM: statements are plain text, and transactions are those of its own callback.
+
+import { setTimeout as pause } from 'node:timers/promises';
 import { ConfigurationError, StoreError } from '../../errors.js';
 import { show } from '../../misuse.js';
-import { withRetry } from './conflicts.js';
-import type { Connections, InTransaction, Reply, Row, RunSql } from './connections.js';
+import { isBusy, withRetry } from './conflicts.js';
+import type { Connections, InTransaction, Reply, Row, RunSql, SyncConnections } from './connections.js';
 import { Statement } from './statement.js';
 import type { TransactionOf } from './transaction-of.js';
 
@@ -12,19 +14,22 @@ export type SqlDialect = 'postgres' | 'mysql' | 'sqlite';
 export type SqlValue = string | Buffer | null;
 
 export interface SqlDatabase<Client extends object, Transaction = TransactionOf<Client>> {
-  /** `mysql` is MySQL 8, and MariaDB from 10.6 on. Before MariaDB 11.4.2 leave `innodb_snapshot_isolation` off. */
+  /**
+   * `mysql` is MySQL 8, and MariaDB from 10.6 on. Before MariaDB 11.4.2 leave `innodb_snapshot_isolation` off. `sqlite` is SQLite
+   * 3.42 or newer; `sqliteDatabase()` makes these options for its synchronous drivers.
+   */
   readonly dialect: SqlDialect;
   /** What runs a statement outside of a transaction, such as a pool or an ORM. The store neither opens nor ends it. */
   readonly client: Client;
   /**
-   * Runs one statement and resolves with its rows, an array of objects. Whatever else a statement without rows resolves
-   * with is ignored. Postgres has the placeholders `$1`, `$2` …, MySQL has `?`; each occurs once, in the order of `values`,
-   * which are text, `null` or bytes. No statement has a question mark that is not a placeholder.
+   * Runs one statement and returns its rows, an array of objects, or a promise of them. Whatever else a statement without rows
+   * returns is ignored. Postgres has the placeholders `$1`, `$2` …, MySQL and SQLite have `?`; each occurs once, in the order of
+   * `values`, which are text, `null` or bytes (in SQLite never bytes). No statement has a question mark that is not a placeholder.
    */
-  query(client: NoInfer<Client | Transaction>, sql: string, values: SqlValue[]): PromiseLike<unknown>;
+  query(client: NoInfer<Client | Transaction>, sql: string, values: SqlValue[]): unknown;
   /**
    * Runs `work` inside a transaction for `once(work)`: commits when it resolves, rolls back when it rejects. It may retry the
-   * whole transaction. If omitted, handlers begin transactions themselves, for `once(tx, work)`.
+   * whole transaction. If omitted, handlers begin transactions themselves, for `once(tx, work)`; in SQLite they get no `once`.
    * @example (work) => prisma.$transaction(work)
    */
   readonly transaction?: RunTransaction<Transaction> | undefined;
@@ -34,31 +39,51 @@ export type RunTransaction<Transaction> = (
   work: (transaction: Transaction) => Promise<void>,
 ) => PromiseLike<unknown>;
 
-/** The names of the options above. */
-export const DATABASE_OPTIONS = ['dialect', 'client', 'query', 'transaction'] as const;
+/** The names of the options above, and of `sqliteDatabase()`. */
+export const DATABASE_OPTIONS = ['dialect', 'client', 'query', 'transaction', 'inTransaction'] as const;
+
+type Given = Omit<SqlDatabase<object, unknown>, 'transaction'> &
+  Partial<Pick<SyncConnections, 'transaction' | 'inTransaction'>>;
 
 const AUTOCOMMIT = new Statement('SELECT CAST(@@SESSION.autocommit AS CHAR) AS autocommit', {
   prepared: false,
 });
+const SQLITE_CLOCK = new Statement("SELECT typeof(strftime('%s', 'now', 'subsec')) AS clock", {
+  prepared: false,
+});
+
+/** For how long a statement waits for a lock of SQLite. Of all that wait, one tries: with a synchronous driver a try blocks. */
+const MAX_BUSY_MS = 2_000;
+const BUSY_PAUSE_MS = 50;
 
 export class AnyConnections implements Connections {
   readonly transaction: Connections['transaction'];
-  readonly #given: SqlDatabase<object, unknown>;
+  readonly once: Connections['once'];
+  readonly #given: Given;
   readonly #portable = new WeakMap<Statement, Portable>();
-  /** Whether a statement commits by itself. Postgres has no setting of the session for it. */
-  #commits: boolean;
+  /** Whether a statement works here at all. Of Postgres there is nothing to ask. */
+  #checked: boolean;
+
+  /** The latest refusal by a lock, and until when nobody tries. */
+  #busy: { readonly error: unknown; readonly until: number } | undefined;
 
   /** @throws {ConfigurationError} if an option is not a dialect, client or function */
   constructor(given: SqlDatabase<object, unknown>) {
     refuseWrong(given as Readonly<Record<keyof SqlDatabase<object>, unknown>>);
-    this.#given = given;
-    this.#commits = given.dialect === 'postgres';
-    const { transaction } = given;
-    this.transaction = transaction && ((work) => runOnce(transaction, work));
+    const { dialect, client, transaction, inTransaction } = given as Given;
+    this.#given = given as Given;
+    this.#checked = dialect === 'postgres';
+    if (inTransaction && transaction)
+      this.once = { client, inTransaction, transaction, run: (...call) => this.#queryAtOnce(...call) };
+    else this.once = transaction || dialect !== 'sqlite' ? 'async' : undefined;
+    this.transaction =
+      given.transaction && ((work) => runOnce(given.transaction as RunTransaction<unknown>, work));
   }
 
   readonly run: RunSql = async (statement, parameters) => {
-    if (!this.#commits) await this.#checkAutocommit();
+    const { dialect } = this.#given;
+    if (dialect === 'sqlite') return this.#whenFree(statement, parameters);
+    if (!this.#checked) await this.#checkAutocommit();
     return withRetry(() => this.#query(this.#given.client, statement, parameters));
   };
 
@@ -69,7 +94,38 @@ export class AnyConnections implements Connections {
       throw new StoreError(
         'autocommit is off in sessions of MySQL, so claims and letters would be lost. Turn it on for every connection of client.',
       );
-    this.#commits = true;
+    this.#checked = true;
+  }
+
+  /** On a connection with an open transaction of the user, a statement would be rolled back with it. */
+  async #whenFree(statement: Statement, parameters: readonly unknown[]): Promise<Reply> {
+    const { client, inTransaction } = this.#given;
+    const end = performance.now() + MAX_BUSY_MS;
+    for (;;) {
+      const isOpen = inTransaction?.(client) === true;
+      try {
+        if (this.#busy && performance.now() < this.#busy.until) throw this.#busy.error;
+        if (isOpen)
+          throw new StoreError(
+            'A transaction is open on the connection of SQLite. End it before the next await, or give the store its own connection.',
+          );
+        if (!this.#checked) await this.#checkVersion();
+        else return await this.#query(client, statement, parameters);
+      } catch (error) {
+        if (performance.now() > end || !(isOpen || isBusy(error))) throw error;
+        if (isBusy(error) && error !== this.#busy?.error)
+          this.#busy = { error, until: performance.now() + BUSY_PAUSE_MS };
+        await pause(BUSY_PAUSE_MS + Math.random() * BUSY_PAUSE_MS);
+      }
+    }
+  }
+
+  /** An older SQLite answers with null, also as the time of a claim. */
+  async #checkVersion(): Promise<void> {
+    const [row] = (await this.#query(this.#given.client, SQLITE_CLOCK, [])).rows;
+    if (row?.clock !== 'text')
+      throw new StoreError('This SQLite is older than 3.42, which the store needs. Update its driver.');
+    this.#checked = true;
   }
 
   within(transaction: unknown): RunSql {
@@ -77,12 +133,16 @@ export class AnyConnections implements Connections {
   }
 
   async migrate(statements: string): Promise<void> {
-    const { dialect } = this.#given;
-    await this.#send(this.#given.client, dialect === 'postgres' ? asOneStatement(statements) : statements);
+    const { dialect, client } = this.#given;
+    // One after the other: none of them fails if its table or index exists.
+    if (dialect === 'sqlite')
+      for (const text of statements.split(/;\n/))
+        await this.run(new Statement(text, { prepared: false }), []);
+    else await this.#send(client, dialect === 'postgres' ? asOneStatement(statements) : statements);
   }
 
   /** Whatever the client answers. */
-  #send(client: unknown, text: string, values: SqlValue[] = []): PromiseLike<unknown> {
+  #send(client: unknown, text: string, values: SqlValue[] = []): unknown {
     return this.#given.query(client as object, text, values);
   }
 
@@ -91,15 +151,19 @@ export class AnyConnections implements Connections {
   }
 
   async #query(client: unknown, statement: Statement, parameters: readonly unknown[]): Promise<Reply> {
+    const portable = this.#portableOf(statement);
+    return portable.read(await this.#send(client, portable.text, portable.values(parameters)));
+  }
+
+  #queryAtOnce(client: unknown, statement: Statement, parameters: readonly unknown[]): Reply {
+    const portable = this.#portableOf(statement);
+    return portable.read(this.#send(client, portable.text, portable.values(parameters)));
+  }
+
+  #portableOf(statement: Statement): Portable {
     const portable = this.#portable.get(statement) ?? new Portable(this.#given.dialect, statement);
     this.#portable.set(statement, portable);
-    const rows = await this.#send(client, portable.text, portable.values(parameters));
-    if (!portable.returnsRows) return { rows: [], count: 0 };
-    if (Array.isArray(rows) && rows.every((row) => typeof row === 'object' && row && !Array.isArray(row)))
-      return { rows: rows as Row[], count: rows.length };
-    throw new StoreError(
-      `query resolved with ${kindOf(rows)}, not with an array of rows. Return only the rows of the client's result.`,
-    );
+    return portable;
   }
 }
 
@@ -144,34 +208,52 @@ function asOneStatement(statements: string): string {
 /** A statement for any client: each placeholder occurs once, in the order of the values, and is text. */
 class Portable {
   readonly text: string;
-  readonly returnsRows: boolean;
+  readonly #dialect: SqlDialect;
+  readonly #returnsRows: boolean;
   readonly #order: number[] = [];
 
   constructor(dialect: SqlDialect, statement: Statement) {
+    this.#dialect = dialect;
     // Not every client reports how many rows a statement changed.
-    const counted =
-      statement.returnsRows || dialect === 'mysql'
-        ? statement.text
-        : `${statement.text} RETURNING 'yes' AS written`;
-    this.returnsRows = statement.returnsRows || dialect === 'postgres';
+    const isCounted =
+      !statement.returnsRows &&
+      (dialect === 'postgres' || (dialect === 'sqlite' && WRITES.test(statement.text)));
+    this.#returnsRows = statement.returnsRows || isCounted;
+    const counted = isCounted ? `${statement.text} RETURNING 'yes' AS written` : statement.text;
     this.text = counted.replace(/\$(\d+)(::\w+)?/g, (_, parameter: string, cast = '') => {
       const place = this.#order.push(Number(parameter) - 1);
-      if (dialect === 'mysql') return '?';
+      if (dialect === 'sqlite' && cast === '::bytea') return 'unhex(?)';
+      if (dialect !== 'postgres') return '?';
       return cast === '::bytea' || cast === '::text' ? `$${place}${cast}` : `$${place}::text${cast}`;
     });
   }
 
   /** @param parameters `$1` first. @returns a value for each placeholder */
   values(parameters: readonly unknown[]): SqlValue[] {
-    return this.#order.map((index) => asValue(parameters[index]));
+    return this.#order.map((index) => asValue(this.#dialect, parameters[index]));
+  }
+
+  /** @param rows what the client has answered */
+  read(rows: unknown): Reply {
+    if (!this.#returnsRows) return { rows: [], count: 0 };
+    if (Array.isArray(rows) && rows.every((row) => typeof row === 'object' && row && !Array.isArray(row)))
+      return { rows: rows as Row[], count: rows.length };
+    throw new StoreError(
+      `query resolved with ${kindOf(rows)}, not with an array of rows. Return only the rows of the client's result.`,
+    );
   }
 }
 
-function asValue(value: unknown): SqlValue {
+const WRITES = /^\s*(?:INSERT|UPDATE|DELETE)\b/;
+
+function asValue(dialect: SqlDialect, value: unknown): SqlValue {
   if (value === undefined || value === null) return null;
-  if (Buffer.isBuffer(value)) return value;
-  if (ArrayBuffer.isView(value)) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
-  return String(value);
+  if (!ArrayBuffer.isView(value)) return String(value);
+  const bytes = Buffer.isBuffer(value)
+    ? value
+    : Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  // Drivers of SQLite return bytes in five different types, so none are sent.
+  return dialect === 'sqlite' ? bytes.toString('hex') : bytes;
 }
 
 /** Only its type: the value may be a customer's data. */
@@ -186,8 +268,8 @@ function refuseWrong({
   query,
   transaction,
 }: Readonly<Record<keyof SqlDatabase<object>, unknown>>): void {
-  if (dialect !== 'postgres' && dialect !== 'mysql')
-    throw new ConfigurationError(`dialect is ${show(dialect)}. Give "postgres" or "mysql".`);
+  if (dialect !== 'postgres' && dialect !== 'mysql' && dialect !== 'sqlite')
+    throw new ConfigurationError(`dialect is ${show(dialect)}. Pass "postgres", "mysql" or "sqlite".`);
   if ((typeof client !== 'object' && typeof client !== 'function') || client === null)
     throw new ConfigurationError(
       `client is ${show(client)}. Give what query() runs statements with, such as a pool or an ORM.`,

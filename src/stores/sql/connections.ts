@@ -15,6 +15,15 @@ export type RunSql = (statement: Statement, parameters: readonly unknown[]) => P
 /** Work in a transaction. @param begun what `opening` was answered; undefined if the transaction was begun without it */
 export type InTransaction = (transaction: unknown, begun: Reply | undefined) => Promise<void>;
 
+/** A synchronous driver, whose answers are no promises. */
+export interface SyncConnections {
+  readonly client: unknown;
+  run(db: unknown, statement: Statement, parameters: readonly unknown[]): Reply;
+  inTransaction(db: unknown): boolean;
+  /** Commits when `work` returns, and rolls back when it throws. */
+  transaction<Value>(work: (db: unknown) => Value): Value;
+}
+
 /** A pool, client or ORM of the user. */
 export interface Connections {
   /** Runs a statement that commits by itself. Retries a deadlock or serialization failure. */
@@ -31,6 +40,8 @@ export interface Connections {
    * @throws what `work` throws, or an error unless the commit is confirmed, by synchronous replicas too
    */
   readonly transaction: ((work: InTransaction, opening: string) => Promise<void>) | undefined;
+  /** Whether handlers get `once`, and of which kind. */
+  readonly once: 'async' | SyncConnections | undefined;
   /** Runs statements that have no parameters, all or none of them. */
   migrate(statements: string): Promise<void>;
   /** Calls `check` with a connection that is not used again if it rejects. */

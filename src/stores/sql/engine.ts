@@ -1,4 +1,4 @@
-// The engine of both SQL stores: a claim is a row, and so are the writes of a handler.
+// The engine of the SQL stores: a claim is a row, and so are the writes of a handler.
 
 import { lockOf } from '../../claims/lock-of-claim.js';
 import type {
@@ -11,10 +11,10 @@ import type {
   WithOnce,
 } from '../../contracts/idempotency-store.js';
 import { newToken, type Owner } from '../../contracts/token.js';
-import { withRetry } from './conflicts.js';
 import type { Connections } from './connections.js';
-import { type ClaimParameters, claimParameters, type Dialect, tryClaim } from './dialect.js';
-import { OnceCalls, type OnceRow } from './once.js';
+import { type ClaimParameters, claimParameters, type Dialect } from './dialect.js';
+import { type CallsOfHandler, type NewOnceRow, OnceCalls, type OnceRow } from './once.js';
+import { OnceSyncCalls } from './once-sync.js';
 
 export interface EngineOptions {
   readonly connections: Connections;
@@ -31,7 +31,10 @@ export interface TableStore<Extra extends object> extends IdempotencyStore<Extra
    * twice, and leave some to the next call.
    */
   prune(): Promise<number>;
-  /** Rejects unless events can be claimed: it claims a key that no event has, and deletes its row. */
+  /**
+   * Rejects unless events can be claimed: it claims a key that no event has, and deletes its row. In SQLite it takes the lock
+   * for a write and changes nothing, so it does not see a full disk or damaged pages.
+   */
   ping(): Promise<void>;
 }
 
@@ -53,11 +56,7 @@ export function sqlEngine<Transaction>(options: EngineOptions): TableStore<WithO
         if (!more) return sum;
       }
     },
-    ping: () =>
-      connections.ping(async (runOnOne) => {
-        await dialect.ping(runOnOne);
-        await withRetry(() => tryClaim(runOnOne, dialect));
-      }),
+    ping: () => connections.ping((runOnOne) => dialect.ping(runOnOne)),
   };
 }
 
@@ -78,21 +77,36 @@ async function claimRow<Transaction>(
   const answer = await dialect.claim(run, owner);
   if (answer.status !== 'claimed') return answer;
   const { attempt, finished } = answer;
-  const handlers: OnceCalls<Transaction>[] = [];
+  const handlers: CallsOfHandler<WithOnce<Transaction>>[] = [];
   const claim: RowClaim<Transaction> = {
     attempt,
     finished,
-    forHandler: (name, beforeCommit) => {
-      const calls = new OnceCalls<Transaction>(name, options, () => newRow(owner, name), beforeCommit);
-      handlers.push(calls);
-      return calls;
-    },
+    ...(connections.once && {
+      forHandler: (name: string, beforeCommit?: () => void) => {
+        const calls = onceOf<Transaction>(options, name, () => newRow(owner, name), beforeCommit);
+        handlers.push(calls);
+        return calls;
+      },
+    }),
     renew: (leaseMs) => dialect.renew(run, owner, leaseMs, Math.max(leaseMs, retentionMs)),
     complete: () => complete(options, owner, handlers),
     release: (names) => dialect.release(run, owner, retentionMs, names),
     forget: () => dialect.forget(run, owner),
   };
   return { status: answer.status, claim };
+}
+
+/** What the store of a synchronous driver says of `once` is told by its own type. */
+function onceOf<Transaction>(
+  { connections, dialect }: EngineOptions,
+  name: string,
+  row: NewOnceRow,
+  beforeCommit: (() => void) | undefined,
+): CallsOfHandler<WithOnce<Transaction>> {
+  const { once } = connections;
+  if (typeof once !== 'object') return new OnceCalls(name, { connections, dialect }, row, beforeCommit);
+  const calls = new OnceSyncCalls<Transaction>(name, { connections: once, dialect }, row, beforeCommit);
+  return calls as CallsOfHandler<object> as CallsOfHandler<WithOnce<Transaction>>;
 }
 
 /** Longer than any letter of the event is kept, which a replay could otherwise process again. */
@@ -105,7 +119,7 @@ function newRow({ key, fingerprint, keepMs }: ClaimParameters, name: string): On
 async function complete(
   { connections: { run }, dialect, retentionMs }: EngineOptions,
   owner: Owner,
-  handlers: readonly Pick<OnceCalls<never>, 'name' | 'row' | 'skipped'>[],
+  handlers: readonly Pick<CallsOfHandler<object>, 'name' | 'row' | 'skipped'>[],
 ): Promise<Completion> {
   const rows = handlers.flatMap(({ row }) => row ?? []);
   if (rows.length === 0) return dialect.complete(run, owner, retentionMs);

@@ -2,7 +2,7 @@
 
 import { newToken, type Owner } from '../../contracts/token.js';
 import { StoreError } from '../../errors.js';
-import { hasCode } from './conflicts.js';
+import { hasCode, withRetry } from './conflicts.js';
 import type { Row, RunSql } from './connections.js';
 import {
   type Answer,
@@ -13,6 +13,7 @@ import {
   noRow,
   readAnswer,
   readCount,
+  tryClaim,
   unreadable,
   type WrittenRow,
 } from './dialect.js';
@@ -58,6 +59,7 @@ export class MysqlDialect implements Dialect {
     if (row.readonly !== '0' && row.readonly !== 'OFF')
       throw new StoreError('This MySQL is read-only, so no event can be claimed. Connect to the primary.');
     if (row.ids !== '2') throw inexactKey(this.#sql.exactKey);
+    await withRetry(() => tryClaim(run, this));
   }
 
   async #ping(run: RunSql): Promise<Row | undefined> {
@@ -168,8 +170,8 @@ export class MysqlDialect implements Dialect {
     return { token: unhex(rows[0].token), fingerprint: unhex(rows[0].fingerprint) };
   }
 
-  async forgetRow(run: RunSql, row: OnceRow): Promise<void> {
-    await run(this.#sql.forget, idOfRow(row));
+  *forgetRow(row: OnceRow): Steps<void> {
+    yield [this.#sql.forget, idOfRow(row)];
   }
 
   opening(): string {

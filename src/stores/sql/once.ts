@@ -35,10 +35,10 @@ export interface OnceDialect {
   /** Makes sure that neither the row nor the writes so far can be committed. */
   readonly undo: Statement;
   /** Deletes the row of a call, on the connection of its transaction: for work that has ended the transaction itself. */
-  forgetRow(run: RunSql, row: OnceRow): Promise<void>;
+  forgetRow(row: OnceRow): Steps<void>;
 }
 
-const OUTSIDE =
+export const OUTSIDE =
   'once() was given no open transaction, so a crash could have left its row without the writes. Pass the transaction itself, ' +
   'not a pool or an ORM: once(tx, work), or let once(work) begin one.';
 const TWICE =
@@ -51,9 +51,11 @@ const NOT_AWAITED = 'The handler ended before once() did. Await once().';
 const NO_TRANSACTION =
   'once(work) needs the option transaction of sqlStore(). Add it, or begin a transaction: once(tx, work).';
 
-/** The calls of one handler in one attempt. */
-export class OnceCalls<Transaction> implements HandlerClaim<WithOnce<Transaction>> {
-  readonly context: WithOnce<Transaction>;
+export type NewOnceRow = () => OnceRow;
+
+/** The calls of one handler in one attempt, whether its client answers by a promise or at once. */
+export abstract class CallsOfHandler<Extra extends object> implements HandlerClaim<Extra> {
+  abstract readonly context: Extra;
   /** The row that the latest successful call has written or found. */
   row: Pick<OnceRow, 'key' | 'token'> | undefined;
   /** The fingerprint of the bytes whose writes an earlier attempt has committed. */
@@ -62,13 +64,13 @@ export class OnceCalls<Transaction> implements HandlerClaim<WithOnce<Transaction
    * The row when the running call began. A client may run its work again after a commit that it took for failed, which then
    * finds the row of this call.
    */
-  #earlier: OnceCalls<Transaction>['row'];
+  #earlier: CallsOfHandler<Extra>['row'];
   readonly name: string;
-  readonly #connections: OnceConnections;
-  readonly #dialect: OnceDialect;
-  readonly #newRow: () => OnceRow;
-  readonly #beforeCommit: (() => void) | undefined;
+  protected readonly dialect: OnceDialect;
+  protected readonly newRow: NewOnceRow;
+  protected readonly beforeCommit: (() => void) | undefined;
   #running = false;
+  #skippedBefore: string | undefined;
   /** Why the latest call failed. A later one that succeeds makes up for it. */
   #failure: unknown;
   /** The call was wrong, whatever follows. */
@@ -77,19 +79,14 @@ export class OnceCalls<Transaction> implements HandlerClaim<WithOnce<Transaction
 
   constructor(
     name: string,
-    { connections, dialect }: { readonly connections: OnceConnections; readonly dialect: OnceDialect },
-    newRow: () => OnceRow,
+    dialect: OnceDialect,
+    newRow: NewOnceRow,
     beforeCommit: (() => void) | undefined,
   ) {
     this.name = name;
-    this.#connections = connections;
-    this.#dialect = dialect;
-    this.#newRow = newRow;
-    this.#beforeCommit = beforeCommit;
-    // By the number of arguments: the transactions of some clients are functions.
-    const once = (...given: readonly unknown[]) =>
-      given.length > 1 ? this.#call(given[1], given) : this.#call(given[0]);
-    this.context = { once: once as Once<Transaction> };
+    this.dialect = dialect;
+    this.newRow = newRow;
+    this.beforeCommit = beforeCommit;
   }
 
   end(onLateCall: () => void, threw = false): HandlerEnd {
@@ -98,6 +95,76 @@ export class OnceCalls<Transaction> implements HandlerClaim<WithOnce<Transaction
     if (threw) this.row = undefined;
     const failure = this.#misuse ?? (this.#running ? new ConfigurationError(NOT_AWAITED) : this.#failure);
     return { failure, wrote: this.row !== undefined, skipped: this.skipped };
+  }
+
+  /** @throws unless a call may begin now */
+  protected begin(work: unknown): asserts work is (...given: readonly unknown[]) => unknown {
+    if (this.#onLateCall) {
+      this.#onLateCall();
+      throw new ConfigurationError(LATE);
+    }
+    if (typeof work !== 'function')
+      throw this.refuse(
+        `once() was given ${show(work)}. Pass a function: once((tx) => …) or once(tx, () => …).`,
+      );
+    if (this.#running) throw this.refuse(TWICE);
+    this.#running = true;
+    this.#earlier = this.row;
+    this.#skippedBefore = this.skipped;
+  }
+
+  protected succeed(): void {
+    this.#failure = undefined;
+    this.#running = false;
+  }
+
+  protected fail(error: unknown): void {
+    // Whatever was thrown, so that it counts as a failure.
+    this.#failure = error ?? new StoreError('The work of once() threw nothing.');
+    // If it was committed all the same, the next call finds its row.
+    this.row = this.#earlier;
+    this.skipped = this.#skippedBefore;
+    this.#running = false;
+  }
+
+  /** @returns whether the work is to run: the row is that of this call */
+  protected isNew(row: OnceRow, found: FoundRow): boolean {
+    if (found.token === row.token) return true;
+    // Without a rollback in between, the row is that of an earlier call: its own writes would be missing.
+    if (this.#earlier) throw this.refuse(TWICE);
+    return false;
+  }
+
+  /** The row is there, and the work has run unless an earlier attempt has committed it. */
+  protected keep(row: OnceRow, found: FoundRow, isNew: boolean): void {
+    if (!isNew) this.skipped = found.fingerprint;
+    this.row = { key: row.key, token: found.token };
+  }
+
+  protected refuse(message: string): ConfigurationError {
+    const error = new ConfigurationError(message);
+    this.#misuse ??= error;
+    return error;
+  }
+}
+
+/** For clients that answer by a promise. */
+export class OnceCalls<Transaction> extends CallsOfHandler<WithOnce<Transaction>> {
+  readonly context: WithOnce<Transaction>;
+  readonly #connections: OnceConnections;
+
+  constructor(
+    name: string,
+    { connections, dialect }: { readonly connections: OnceConnections; readonly dialect: OnceDialect },
+    newRow: NewOnceRow,
+    beforeCommit: (() => void) | undefined,
+  ) {
+    super(name, dialect, newRow, beforeCommit);
+    this.#connections = connections;
+    // By the number of arguments: the transactions of some clients are functions.
+    const once = (...given: readonly unknown[]) =>
+      given.length > 1 ? this.#call(given[1], given) : this.#call(given[0]);
+    this.context = { once: once as Once<Transaction> };
   }
 
   /** @param inside its first element is the transaction that the handler has begun */
@@ -109,97 +176,71 @@ export class OnceCalls<Transaction> implements HandlerClaim<WithOnce<Transaction
   }
 
   async #track(work: unknown, inside?: readonly unknown[]): Promise<unknown> {
-    if (this.#onLateCall) {
-      this.#onLateCall();
-      throw new ConfigurationError(LATE);
-    }
-    if (typeof work !== 'function')
-      throw this.#refuse(
-        `once() was given ${show(work)}. Pass a function: once((tx) => …) or once(tx, () => …).`,
-      );
-    if (this.#running) throw this.#refuse(TWICE);
-    this.#running = true;
+    this.begin(work);
     const checked = async (...given: readonly unknown[]) => {
       const value = await work(...given);
-      if (Array.isArray(value) && value.some(isThenable)) throw this.#refuse(LAZY);
-      this.#beforeCommit?.();
+      if (Array.isArray(value) && value.some(isThenable)) throw this.refuse(LAZY);
+      this.beforeCommit?.();
       return value;
     };
-    this.#earlier = this.row;
-    const { skipped } = this;
     try {
       const value = inside
         ? await this.#within(inside[0], () => checked())
         : await this.#inTransaction(checked);
-      this.#failure = undefined;
+      this.succeed();
       return value;
     } catch (error) {
-      // Whatever was thrown, so that it counts as a failure.
-      this.#failure = error ?? new StoreError('The work of once() threw nothing.');
-      // If it was committed all the same, the next call finds its row.
-      this.row = this.#earlier;
-      this.skipped = skipped;
+      this.fail(error);
       throw error;
-    } finally {
-      this.#running = false;
     }
   }
 
   async #inTransaction(work: (transaction: unknown) => unknown): Promise<unknown> {
     const { transaction } = this.#connections;
-    if (!transaction) throw this.#refuse(NO_TRANSACTION);
-    const row = this.#newRow();
+    if (!transaction) throw this.refuse(NO_TRANSACTION);
+    const row = this.newRow();
     let value: unknown;
     await transaction.call(
       this.#connections,
       async (tx, begun) => {
         value = begun
-          ? await this.#unlessFound(row, this.#dialect.readOpening(row, begun), {
+          ? await this.#unlessFound(row, this.dialect.readOpening(row, begun), {
               work: () => work(tx),
-              onFailure: () => this.#dialect.forgetRow(this.#connections.within(tx), row),
+              onFailure: () => take(this.dialect.forgetRow(row), this.#connections.within(tx)),
             })
           : await this.#within(tx, () => work(tx));
       },
-      this.#dialect.opening(row),
+      this.dialect.opening(row),
     );
     return value;
   }
 
   async #within(transaction: unknown, work: () => unknown): Promise<unknown> {
     const run = this.#connections.within(transaction);
-    const row = this.#newRow();
-    const found = await take(this.#dialect.writeRow(row), run);
-    if (!found) throw this.#refuse(OUTSIDE);
+    const row = this.newRow();
+    const found = await take(this.dialect.writeRow(row), run);
+    if (!found) throw this.refuse(OUTSIDE);
     const onFailure = async () => {
       // A handler that catches the error could commit the row and half of the writes. If the connection is lost, it cannot.
-      await run(this.#dialect.undo, []).catch(() => {});
-      await this.#dialect.forgetRow(run, row);
+      await run(this.dialect.undo, []).catch(() => {});
+      await take(this.dialect.forgetRow(row), run);
     };
     return this.#unlessFound(row, found, { work, onFailure });
   }
 
   async #unlessFound(row: OnceRow, found: FoundRow, { work, onFailure }: Work): Promise<unknown> {
-    const isOwn = found.token === row.token;
-    // Without a rollback in between, the row is that of an earlier call: its own writes would be missing.
-    if (!isOwn && this.#earlier) throw this.#refuse(TWICE);
+    const isNew = this.isNew(row, found);
     let value: unknown;
     try {
-      if (isOwn) value = await work();
+      if (isNew) value = await work();
     } catch (error) {
       // Work that begins, commits or rolls back by itself has ended the transaction, and its row may be committed alone: a retry
       // would skip what is missing. Inside a transaction this changes nothing that is kept.
       await onFailure().catch(() => {});
       throw error;
     }
-    if (!isOwn) this.skipped = found.fingerprint;
-    this.row = { key: row.key, token: found.token };
+    this.keep(row, found, isNew);
     return value;
-  }
-
-  #refuse(message: string): ConfigurationError {
-    const error = new ConfigurationError(message);
-    this.#misuse ??= error;
-    return error;
   }
 }
 
@@ -226,6 +267,6 @@ async function take<Result>(steps: Steps<Result>, run: RunSql): Promise<Result> 
   return step.value;
 }
 
-function isThenable(value: unknown): boolean {
+export function isThenable(value: unknown): boolean {
   return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
 }

@@ -49,6 +49,7 @@ const PING_MS = 30_000;
 const REPLICATION = 'SyncRepWaitForLSN';
 
 export class PgConnections implements Connections {
+  readonly once = 'async';
   readonly #pool: PostgresPool;
   /** Whether statements are named. Planning a claim each time would triple its cost on the server. */
   #prepared = true;

@@ -2,6 +2,7 @@
 
 import type { Owner } from '../../contracts/token.js';
 import { StoreError } from '../../errors.js';
+import { withRetry } from './conflicts.js';
 import type { Reply, Row, RunSql } from './connections.js';
 import {
   type Answer,
@@ -50,6 +51,7 @@ export class PostgresDialect implements Dialect {
         'This Postgres is read-only, or this session is, so no event can be claimed. Connect to the primary, and leave default_transaction_read_only off.',
       );
     if (ids !== '2') throw inexactKey(this.#sql.exactKey);
+    await withRetry(() => tryClaim(run, this));
   }
 
   async prune(run: RunSql, retentionMs: number) {
@@ -116,8 +118,8 @@ export class PostgresDialect implements Dialect {
     return rows[0] && this.#found(row, rows[0]);
   }
 
-  async forgetRow(run: RunSql, { key, token }: OnceRow): Promise<void> {
-    await run(this.#sql.forget, [key, token]);
+  *forgetRow({ key, token }: OnceRow): Steps<void> {
+    yield [this.#sql.forget, [key, token]];
   }
 
   opening({ key, token, fingerprint, keepMs }: OnceRow): string {

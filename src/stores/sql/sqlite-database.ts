@@ -83,8 +83,13 @@ function driverOf(db: unknown): Driver {
 /** Drivers with callbacks or promises have methods of the same names. Reads no file. */
 function answersAtOnce(driver: Driver): boolean {
   if (typeof driver.prepare !== 'function' || typeof driver.exec !== 'function') return false;
-  const statement: Partial<DriverStatement> = driver.prepare('SELECT 1 AS one');
-  return typeof statement.all === 'function' && Array.isArray(statement.all());
+  try {
+    const statement: Partial<DriverStatement> = driver.prepare('SELECT 1 AS one');
+    return typeof statement.all === 'function' && Array.isArray(statement.all());
+  } catch {
+    // A damaged or closed file: the first claim says what is wrong with it.
+    return true;
+  }
 }
 
 function isOpen(driver: Driver): boolean {
