@@ -6,5 +6,5 @@ export function howToInstall(names: readonly string[]): string;
 export function needs(names: readonly string[]): string;
 /** Why tests did not run, and what to install so that they do. */
 export function explainSkipped(tests: readonly string[]): string;
-export const SQLITE: string;
+export declare const SQLITE: string;
 export function sqliteDrivers(): [name: string, open: (file: string) => import('./open-sqlite.js').Sqlite][];
