@@ -136,14 +136,14 @@ describe('what there is to read', () => {
     expect(read('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(130);
   });
 
-  test('is at most 16,300 words, README and guides together', () => {
+  test('is at most 16,600 words, README and guides together', () => {
     // Of reference pages one reads a row.
     const reference = ['cli.md', 'errors.md', 'options.md', 'skill.md', 'what-is-documented.md'];
     const whole = guides.filter((name) => !reference.includes(name));
     const words = ['README.md', ...whole.map((name) => `docs/${name}`)].map(
       (doc) => read(doc).split(/\s+/).filter(Boolean).length,
     );
-    expect(words.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(16_300);
+    expect(words.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(16_600);
   });
 
   test.each(guides)('shows code before 100 words of %s have passed', (name) => {

@@ -1,5 +1,5 @@
 // Sends five deliveries to the app next to it, as the service would, and shows what became of each; then has the
-// simulator send some, with its own retries. `-- --stay` leaves everything running.
+// simulator send some, with its own retries; then kills an app with SQLite. `-- --stay` leaves everything running.
 import { spawnSync } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -14,6 +14,7 @@ process.env.SERVICE_PRIVATE_KEY = KEY;
 const { app } = await import('./app.js');
 const { orders } = await import('./orders.js');
 const { simulate } = await import('./simulate.js');
+const { restart } = await import('./restart.js');
 
 type HandlerRun = 'succeeded' | 'failed' | 'did not run';
 
@@ -166,7 +167,8 @@ console.log(
 
 const stay = process.argv.includes('--stay');
 const simulated = await simulate({ url, privateKey: KEY, port: stay ? 4747 : 0 });
-process.exitCode = right === steps.length && simulated.asExpected ? 0 : 1;
+const remembered = await restart({ privateKey: KEY, ...payment('order-3001', '60.00') });
+process.exitCode = right === steps.length && simulated.asExpected && remembered ? 0 : 1;
 
 if (stay) {
   console.log(`\nThe page: ${simulated.page}\nThe app: ${url}\nCtrl-C ends both.`);

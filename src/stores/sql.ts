@@ -8,12 +8,13 @@ import { inboxInTables, TABLE_OPTIONS, type TableOptions } from './inbox/tables.
 import { MysqlLetterRows } from './letters/mysql.js';
 import { PostgresLetterRows } from './letters/postgres.js';
 import type { SqlDeadLetters } from './letters/sql.js';
+import { SqliteLetterRows } from './letters/sqlite.js';
 import { AnyConnections, DATABASE_OPTIONS, type SqlDatabase } from './sql/any-connections.js';
 import { sqlEngine, type TableStore } from './sql/engine.js';
 import { MysqlDialect } from './sql/mysql.js';
 import { PostgresDialect } from './sql/postgres.js';
 import { SqliteDialect } from './sql/sqlite.js';
-import type { SqliteDatabase } from './sql/sqlite-database.js';
+import { type SqliteDatabase, sqliteDatabase } from './sql/sqlite-database.js';
 import type { TransactionOf } from './sql/transaction-of.js';
 
 export type * from '../contracts/for-doors.js';
@@ -50,19 +51,47 @@ export interface SqlInbox<Extra extends object = {}> extends Inbox<Extra> {
  * });
  * const hooks = receiver({ inbox });
  */
+export function sqlInbox<Db extends object>(
+  options: SqliteDatabase<Db> & TableOptions,
+): SqlInbox<WithOnceSync<Db>>;
+export function sqlInbox<Client extends object>(options: SqlInboxOptions<Client> & WithoutOnce): SqlInbox;
 export function sqlInbox<Client extends object, Transaction = TransactionOf<Client>>(
   options: SqlInboxOptions<Client, Transaction>,
-): SqlInbox<WithOnce<Transaction>> {
+): SqlInbox<WithOnce<Transaction>>;
+export function sqlInbox(
+  options: SqlInboxOptions<object, unknown> | (SqliteDatabase<object> & TableOptions),
+): SqlInbox {
   refuseUnknownOptions(options ?? {}, [...DATABASE_OPTIONS, ...TABLE_OPTIONS]);
   const { eventTable, deadLetterTable, retention, encryptionKeys, prune, ...database } = options ?? {};
-  const connections = new AnyConnections(database as unknown as SqlDatabase<object, unknown>);
+  const connections = new AnyConnections(database as SqlDatabase<object, unknown>);
   const given = { eventTable, deadLetterTable, retention, encryptionKeys, prune };
-  return inboxInTables(
-    database.dialect === 'mysql'
-      ? { connections, Dialect: MysqlDialect, Rows: MysqlLetterRows, files: '.mysql.sql' }
-      : { connections, Dialect: PostgresDialect, Rows: PostgresLetterRows, files: '.sql' },
-    given,
-  );
+  return inboxInTables({ connections, ...TABLES[database.dialect] }, given);
+}
+
+const TABLES = {
+  postgres: { Dialect: PostgresDialect, Rows: PostgresLetterRows, files: '.sql' },
+  mysql: { Dialect: MysqlDialect, Rows: MysqlLetterRows, files: '.mysql.sql' },
+  sqlite: { Dialect: SqliteDialect, Rows: SqliteLetterRows, files: '.sqlite.sql' },
+} as const;
+
+/**
+ * Event ids and dead letters in a file of SQLite, for an app on one host: durable without a server. Handlers get a synchronous
+ * `once`.
+ *
+ * @param db a database of better-sqlite3, node:sqlite or bun:sqlite, or a Drizzle database on one of them
+ * @throws {ConfigurationError} if it is not one, for an invalid option, or a table whose name needs quotes
+ * @example
+ * const hooks = receiver({ inbox: sqliteInbox(new Database('shop.db')) });
+ * hooks.on('transaction.paid', (event, { once }) => {
+ *   once((db) => db.prepare('UPDATE orders SET paid = 1 WHERE id = ?').run(event.payload.transaction.order_id));
+ * }, { name: 'mark-paid' });
+ */
+export function sqliteInbox<Db extends object>(
+  db: Db,
+  options: TableOptions = {},
+): SqlInbox<WithOnceSync<Db>> {
+  refuseUnknownOptions(options, TABLE_OPTIONS);
+  return sqlInbox({ ...sqliteDatabase(db), ...options });
 }
 
 export interface SqlStoreOptions<Client extends object = object, Transaction = TransactionOf<Client>>
@@ -111,7 +140,7 @@ export function sqlStore(
   const connections = new AnyConnections(database as SqlDatabase<object, unknown>);
   const store = sqlEngine({
     connections,
-    dialect: new DIALECTS[database.dialect](table),
+    dialect: new TABLES[database.dialect].Dialect(table),
     retentionMs: retentionMs(retention),
   });
   return store as SqlStore;
@@ -122,5 +151,3 @@ interface WithoutOnce {
   readonly dialect: 'sqlite';
   readonly transaction?: undefined;
 }
-
-const DIALECTS = { postgres: PostgresDialect, mysql: MysqlDialect, sqlite: SqliteDialect };

@@ -15,7 +15,7 @@ const TIMEOUT_MS = 120_000;
 /** How far the clocks of a database and a process may be apart. */
 const CLOCKS_MS = 500;
 
-needing('postgres', 'redis-server').describe('redrive in three processes', () => {
+needing('postgres', 'redis-server', 'SQLite').describe('redrive in three processes', () => {
   const { keepLetters } = workerProcesses();
 
   /** Letters of refunds whose handler was down; each run fails until it has failed so often. */
@@ -25,7 +25,7 @@ needing('postgres', 'redis-server').describe('redrive in three processes', () =>
     return keepLetters(mode, refunds, { declared, status: 500 });
   }
 
-  test.each<SharedMode>(['once', 'redis'])(
+  test.each<SharedMode>(['once', 'redis', 'sqlite'])(
     'processes each of 200 letters once that fail twice, and processes are killed: %s',
     async (mode) => {
       // Two tries fail on purpose. On a busy machine others may, for which there are more.

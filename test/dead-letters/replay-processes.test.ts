@@ -35,7 +35,7 @@ async function deliver(worker: ChildProcess, { body, headers }: SentDelivery): P
   return outcome ?? code ?? '';
 }
 
-needing('postgres', 'redis-server').describe('replay in four processes', () => {
+needing('postgres', 'redis-server', 'SQLite').describe('replay in four processes', () => {
   const { keepLetters } = workerProcesses();
 
   /** Every fifth fails once when it is run. */
@@ -78,7 +78,7 @@ needing('postgres', 'redis-server').describe('replay in four processes', () => {
     return processed;
   }
 
-  test.each<SharedMode>(['once', 'postgres', 'redis'])(
+  test.each<SharedMode>(['once', 'postgres', 'redis', 'sqlite'])(
     'next to live traffic runs each event until it succeeds, never twice at once: %s',
     async (mode) => {
       const { name, hooks, letters, workers, ...kept } = await started(mode, 40, 15);

@@ -12,7 +12,6 @@ import {
 } from 'payment-webhooks';
 import { postgresDeadLetters, postgresStore } from 'payment-webhooks/stores/postgres';
 import { redisDeadLetters, redisStore } from 'payment-webhooks/stores/redis';
-import { sqlStore } from 'payment-webhooks/stores/sql';
 import type { Pool } from 'pg';
 import { digestOf } from '../../src/claims/fingerprint.js';
 import { fixtures } from '../../src/fixtures/fixture.js';
@@ -300,7 +299,7 @@ withRedis('with stores in Redis', () => {
 });
 
 /** The clients of one database differ in how a statement travels, and not in who waits for whom. */
-const RIVALS = clients.filter((client) => client === 'pg' || client === 'mysql2 execute');
+const RIVALS = clients.filter((client) => ['pg', 'mysql2 execute', 'sqlite'].includes(client));
 
 describe.each(RIVALS)('with stores that are reached through %s', (client: SqlClient) => {
   let letters: SqlLetters;
@@ -311,10 +310,13 @@ describe.each(RIVALS)('with stores that are reached through %s', (client: SqlCli
     const pool = database.client as Pool;
     const events = table('webhook_event');
     const isOwn = by === 'postgresStore';
-    const [key, place, past] =
-      client === 'pg' ? ['key', '$1', "'-infinity'"] : ['`key`', '?', "'1000-01-01'"];
+    const [key, place, past] = {
+      postgres: ['key', '$1', "'-infinity'"],
+      mysql: ['`key`', '?', "'1000-01-01'"],
+      sqlite: ['key', '?', '0'],
+    }[database.dialect];
     return {
-      store: isOwn ? postgresStore({ pool, table: events }) : sqlStore({ ...database, table: events }),
+      store: isOwn ? postgresStore({ pool, table: events }) : letters.stores().store,
       deadLetters: isOwn ? postgresDeadLetters({ pool, table: table('dead_letter') }) : letters.open(),
       endLease: (of) => run(`UPDATE ${events} SET lease_ends = ${past} WHERE ${key} = ${place}`, [of]),
     };
@@ -322,7 +324,7 @@ describe.each(RIVALS)('with stores that are reached through %s', (client: SqlCli
 
   beforeAll(async () => {
     letters = await openLetters(client);
-    await sqlStore({ ...letters.database, table: table('webhook_event') }).migrate();
+    await letters.stores().store.migrate();
     await letters.open().migrate();
   });
   afterAll(() => letters?.close());

@@ -13,6 +13,7 @@ import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { KEY, receivable } from '../setup/delivery.js';
 import { lettersOf } from '../setup/faulty-dead-letters.js';
+import type { Sqlite } from '../setup/open-sqlite.js';
 import { needing } from '../setup/platform.js';
 import { raise } from '../setup/raise.js';
 import { type SqlLetters, sqlServers } from '../setup/sql-letters.js';
@@ -135,5 +136,27 @@ needing('postgres').describe.each(ON_POSTGRES)('60 events through %s', (client) 
         then?.();
       }),
     paid: async () => (await letters.run(`SELECT event FROM ${ledger()}`)).map(({ event }) => String(event)),
+  }));
+});
+
+needing('SQLite').describe('60 events through SQLite', () => {
+  let letters: SqlLetters;
+
+  beforeAll(async () => {
+    letters = await openLetters('sqlite');
+    const { store, deadLetters } = letters.stores();
+    await Promise.all([store.migrate(), deadLetters.migrate()]);
+    await letters.run('CREATE TABLE ledger (event TEXT NOT NULL)');
+  });
+  afterAll(() => letters?.close());
+
+  areProcessedAfterTheFix(() => ({
+    ...letters.stores({ encryptionKeys: [Buffer.alloc(32, 5)] }),
+    pay: (id, context, then) =>
+      (context as WithOnce<Sqlite>).once((db) => {
+        db.prepare('INSERT INTO ledger VALUES (?)').run(id);
+        then?.();
+      }),
+    paid: async () => (await letters.run('SELECT event FROM ledger')).map(({ event }) => String(event)),
   }));
 });

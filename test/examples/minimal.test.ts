@@ -9,6 +9,7 @@ import { ROOT, shell, startUntil, tsx } from '../setup/shell.js';
 
 const EXAMPLE = join(ROOT, 'examples/minimal');
 const privateKey = 'pri_minimal';
+const hasSqlite = needing('better-sqlite3').missing.length === 0;
 
 describe('the app', () => {
   test('marks the order of a paid transaction as paid', async () => {
@@ -61,7 +62,13 @@ describe('npm run demo', () => {
         ['A payment is delivered'],
         ['A payment is changed on the way'],
         ['A payment arrives while the database is down'],
+        ...(hasSqlite ? [['The app is killed and started again, and a payment arrives again']] : []),
       ]);
+      expect(found(/^ +(?:before|after) +\d+ (.*)$/gm)).toEqual(
+        hasSqlite
+          ? [['{"received":true,"outcome":"processed"}'], ['{"received":true,"outcome":"duplicate"}']]
+          : [],
+      );
       expect(found(/^ +attempt (\d) {2}(\d+) /gm)).toEqual([
         ['1', '200'],
         ['1', '401'],

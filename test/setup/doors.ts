@@ -48,7 +48,7 @@ export const DOORS: Readonly<Record<string, Door>> = {
       RedisDeadLettersOptions RedisInbox RedisInboxOptions RedisStoreOptions SendCommand`),
   },
   './stores/sql': {
-    values: namesIn(`sqlDeadLetters sqlInbox sqlStore sqliteDatabase`),
+    values: namesIn(`sqlDeadLetters sqlInbox sqlStore sqliteDatabase sqliteInbox`),
     types: namesIn(`
       Claim Completion ForgetResult HandlerClaim HandlerEnd Once WithOnce ClaimRequest ClaimResult DeadLetter DeadLetterChange DeadLetterContent DeadLetterGroup
       DeadLetterPage DeadLetterPageRequest DeadLetterQuery DeadLetterReason DeadLetterStore Discarded

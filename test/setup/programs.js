@@ -33,6 +33,7 @@ export function findProgram(name) {
 
 export function isMissing(name) {
   if (name === SQLITE) return sqliteDrivers().length === 0;
+  if (name === 'better-sqlite3') return !sqliteDrivers().some(([driver]) => driver === name);
   const variable = PROGRAMS[name]?.variable;
   return variable ? !process.env[variable] : !findProgram(name);
 }
@@ -63,11 +64,13 @@ export function howToInstall(names) {
     ...(packages.length > 0
       ? [`apt-get install ${packages.map((name) => PROGRAMS[name]?.package ?? name).join(' ')}`]
       : []),
-    ...(names.includes('postgres') || names.includes(SQLITE) ? ['npm install --include=optional'] : []),
+    ...(names.some((name) => NOT_DEBIAN.has(name) && name !== 'Node')
+      ? ['npm install --include=optional']
+      : []),
   ].join(' && ');
 }
 
-const NOT_DEBIAN = new Set(['postgres', 'Node', SQLITE]);
+const NOT_DEBIAN = new Set(['postgres', 'Node', SQLITE, 'better-sqlite3']);
 
 /** Ends the name of a test that is skipped because a program is missing. */
 export const needs = (names) => ` (needs ${names.join(' and ')})`;

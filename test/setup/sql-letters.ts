@@ -9,11 +9,14 @@ import {
   type SqlDeadLetters,
   type SqlDeadLettersOptions,
   type SqlStore,
+  type SqlValue,
   sqlDeadLetters,
+  sqliteDatabase,
   sqlStore,
   type WithOnce,
 } from 'payment-webhooks/stores/sql';
 import { Pool } from 'pg';
+import { openSqlite, sqliteFile } from './open-sqlite.js';
 import { ownMariadb } from './own-mariadb.js';
 import { needing } from './platform.js';
 import { overMysql2, overPg } from './sql-clients.js';
@@ -42,35 +45,50 @@ export interface SqlLetters {
 
 /**
  * `pg pool` is that of postgresStore() and postgresDeadLetters(); the others are given to sqlStore() and sqlDeadLetters().
- * `odd session` is one of a server that was set up in ways that change what text, times and backslashes are.
+ * `odd session` is one of a server that was set up in ways that change what text, times and backslashes are. `sqlite` is a
+ * file, by better-sqlite3 or node:sqlite.
  */
-const CLIENTS = ['pg pool', 'pg', 'mysql2 query', 'mysql2 execute', 'mysql2 in an odd session'] as const;
+const OF_POSTGRES = ['pg pool', 'pg'] as const;
+const OF_MYSQL = ['mysql2 query', 'mysql2 execute', 'mysql2 in an odd session'] as const;
+const CLIENTS = [...OF_POSTGRES, ...OF_MYSQL, 'sqlite'] as const;
 export type SqlClient = (typeof CLIENTS)[number];
-type OfPostgres = 'pg pool' | 'pg';
+type OfPostgres = (typeof OF_POSTGRES)[number];
+type OfMysql = (typeof OF_MYSQL)[number];
 
 export const isPostgres = (client: SqlClient): client is OfPostgres => client.startsWith('pg');
-const serverOf = (client: SqlClient) => needing(isPostgres(client) ? 'postgres' : 'mariadbd');
+export const isMysql = (client: SqlClient): client is OfMysql => client.startsWith('mysql2');
+
+function serverOf(client: SqlClient) {
+  if (client === 'sqlite') return needing('SQLite');
+  return needing(isPostgres(client) ? 'postgres' : 'mariadbd');
+}
 
 /** Those whose server this run has. */
 export const clients = CLIENTS.filter((client) => serverOf(client).missing.length === 0);
 
 /** Like `describe` for each of them; `%s` in the name is the client. */
-export function describeEachClient(name: string, tests: (client: SqlClient) => void): void {
-  for (const client of CLIENTS) serverOf(client).describe(name.replace('%s', client), () => tests(client));
+export function describeEachClient<Client extends SqlClient = SqlClient>(
+  name: string,
+  tests: (client: Client) => void,
+  used: readonly Client[] = CLIENTS as readonly SqlClient[] as readonly Client[],
+): void {
+  for (const client of used) serverOf(client).describe(name.replace('%s', client), () => tests(client));
 }
 
 /** A function that opens letters through any of these; the server is there for the tests of this file. */
 export function sqlServers(used: readonly SqlClient[] = clients): (client: SqlClient) => Promise<SqlLetters> {
-  const mariadb = used.every(isPostgres) ? undefined : ownMariadb();
-  return (client) =>
-    sqlLetters(client, (isPostgres(client) ? process.env.TEST_POSTGRES_URL : mariadb?.server.url) ?? '');
+  const mariadb = used.some(isMysql) ? ownMariadb() : undefined;
+  return async (client) =>
+    client === 'sqlite'
+      ? withSqlite()
+      : sqlLetters(client, (isPostgres(client) ? process.env.TEST_POSTGRES_URL : mariadb?.server.url) ?? '');
 }
 
 const ODD = `SET SESSION sql_mode = 'NO_BACKSLASH_ESCAPES,ANSI_QUOTES,PIPES_AS_CONCAT,ONLY_FULL_GROUP_BY', time_zone = '-11:00',
   collation_connection = 'latin1_german1_ci', innodb_snapshot_isolation = ON`;
 
 /** @param url of the server that the client speaks to */
-async function sqlLetters(client: SqlClient, url: string): Promise<SqlLetters> {
+async function sqlLetters(client: OfPostgres | OfMysql, url: string): Promise<SqlLetters> {
   const schema = `letters_${randomBytes(6).toString('hex')}`;
   const opened = isPostgres(client) ? withPg(url, schema, client) : withMysql(url, schema, client);
   await opened.run(`CREATE SCHEMA ${schema}`);
@@ -132,7 +150,7 @@ function withPg(connectionString: string, schema: string, client: OfPostgres): S
   };
 }
 
-function withMysql(uri: string, schema: string, client: Exclude<SqlClient, OfPostgres>): SqlLetters {
+function withMysql(uri: string, schema: string, client: OfMysql): SqlLetters {
   const pool = createPool({ uri, connectionLimit: 20 });
   if (client === 'mysql2 in an odd session')
     pool.on(
@@ -148,5 +166,39 @@ function withMysql(uri: string, schema: string, client: Exclude<SqlClient, OfPos
     run: async (sql, values) => (await pool.query(sql, values))[0] as Record<string, unknown>[],
     again: () => withMysql(uri, schema, client),
     close: () => pool.end(),
+  };
+}
+
+/** Its file is gone with the last connection. @param given the file of another one */
+function withSqlite(given = sqliteFile()): SqlLetters {
+  const db = openSqlite(given.file);
+  const database = sqliteDatabase(db);
+  // Every connection has a schema of this name, which statements beside the store may use.
+  const schema = 'main';
+  const inMain = (options: Given = {}) => ({
+    ...options,
+    table: (options.table ?? 'dead_letter').replace('main.', ''),
+  });
+  const on = lettersOn(database as unknown as SqlDeadLettersOptions<object, object>, schema);
+  return {
+    ...on,
+    open: (options) => on.open(inMain(options)),
+    stores: (options) => ({
+      store: sqlStore(on.database) as unknown as SqlStore<WithOnce<object>>,
+      deadLetters: sqlDeadLetters({ ...on.database, ...inMain(options) }),
+    }),
+    run: async (sql, values = []) => {
+      const sent = values.map((value) => (typeof value === 'boolean' ? String(Number(value)) : value));
+      const rows = database.query(db, sql, sent as SqlValue[]) as Record<string, unknown>[];
+      const read = (value: unknown) => (value instanceof Uint8Array ? Buffer.from(value) : value);
+      return rows.map((row) =>
+        Object.fromEntries(Object.entries(row).map(([name, value]) => [name, read(value)])),
+      );
+    },
+    again: () => withSqlite({ ...given, remove: () => {} }),
+    close: async () => {
+      db.close();
+      given.remove();
+    },
   };
 }

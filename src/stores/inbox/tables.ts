@@ -1,5 +1,4 @@
 // An inbox in two SQL tables, which it creates when they are missing.
-import type { WithOnce } from '../../contracts/idempotency-store.js';
 import { ConfigurationError, StoreError } from '../../errors.js';
 import { retentionMs } from '../../time.js';
 import { type SqlLetterRows, storedInSql } from '../letters/sql-rows.js';
@@ -31,14 +30,14 @@ interface Database {
   readonly Dialect: new (table: unknown) => Dialect;
   readonly Rows: new (connections: Connections, table: unknown, retentionMs: number) => SqlLetterRows;
   /** The ending of its files in docs/sql. */
-  readonly files: '.sql' | '.mysql.sql';
+  readonly files: '.sql' | '.mysql.sql' | '.sqlite.sql';
 }
 
 /** @throws {ConfigurationError} for an invalid option */
-export function inboxInTables<Transaction>(
+export function inboxInTables<Extra extends object>(
   { connections, Dialect, Rows, files }: Database,
   { eventTable = 'webhook_event', deadLetterTable = 'dead_letter', ...options }: TableOptions,
-): InboxOf<TableStore<WithOnce<Transaction>>, ReturnType<typeof storedInSql>> {
+): InboxOf<TableStore<Extra>, ReturnType<typeof storedInSql>> {
   parseTable(eventTable, 'eventTable');
   parseTable(deadLetterTable, 'deadLetterTable');
   if (eventTable === deadLetterTable)
@@ -53,7 +52,7 @@ export function inboxInTables<Transaction>(
       `The table ${table} does not exist, and cannot be created`,
       file + files,
     );
-  const store: TableStore<WithOnce<Transaction>> = sqlEngine<Transaction>({
+  const store: TableStore<object> = sqlEngine({
     connections: creating(eventTable, 'webhook-event', () => store.migrate()),
     dialect: new Dialect(eventTable),
     retentionMs: keepMs,
@@ -64,7 +63,7 @@ export function inboxInTables<Transaction>(
     keepMs,
   );
   const deadLetters = storedInSql(rows, options.encryptionKeys);
-  return prunedInbox(store, deadLetters, [store, deadLetters], options.prune);
+  return prunedInbox(store as TableStore<Extra>, deadLetters, [store, deadLetters], options.prune);
 }
 
 /** The role may not create tables there, or there is no such schema. */
@@ -117,6 +116,7 @@ function creatingTable(
     ping: (check) => withTable(() => connections.ping(check)),
     within: (transaction) => connections.within(transaction),
     transaction: connections.transaction?.bind(connections),
+    once: connections.once,
     migrate: (statements) => connections.migrate(statements),
   };
 }

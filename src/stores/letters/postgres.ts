@@ -41,7 +41,6 @@ const postgresFragments: Omit<ReturningDialect, 'table' | 'migration'> = {
   expired: (row = '') =>
     `COALESCE(${row}discarded_at, ${row}kept_at) <= ${NOW} - $1::float8 * interval '1 millisecond'`,
   bytes: (parameter) => `$${parameter}`,
-  binary: (parameter) => `$${parameter}::bytea`,
   boolean: (parameter) => `$${parameter}::boolean`,
   number: (parameter) => `$${parameter}::bigint`,
   time: (parameter) => `to_timestamp(0) + $${parameter}::float8 * interval '1 millisecond'`,

@@ -14,8 +14,6 @@ export interface ReturningDialect extends LetterDialect {
   readonly greatest: string;
   /** Makes a subquery skip rows that another process is deleting. */
   readonly skipLocked: string;
-  /** A parameter that is bytes, for a column of bytes. */
-  binary(parameter: number): string;
   /** A parameter that is a boolean. */
   boolean(parameter: number): string;
   /** A condition: the key equals a parameter exactly, even if the column has a case-insensitive collation. */
@@ -25,7 +23,7 @@ export interface ReturningDialect extends LetterDialect {
 const RENEWED = ['arrival', 'id', 'event_name', 'namespace', 'event_id', 'sandbox', 'body', 'kept_at'];
 
 function letterStatements(dialect: ReturningDialect) {
-  const { table, now, greatest, skipLocked, expired, binary, boolean, number, sameKey, select } = dialect;
+  const { table, now, greatest, skipLocked, expired, boolean, number, sameKey, select } = dialect;
   // Neither a tombstone nor expired.
   const alive = `discarded_at IS NULL AND NOT ${expired()}`;
   const find = `SELECT ${selected(dialect)}, ${select('body')} AS body FROM ${table} WHERE id = $2 AND ${alive}`;
@@ -36,15 +34,15 @@ WHERE key = $2 AND ${sameKey(2)} AND (fingerprint = $3 OR reason IN ('failed', '
   const keep = `
 INSERT INTO ${table} AS l
   (id, key, fingerprint, namespace, event_name, event_id, sandbox, reason, code, attempts, issues, head, body)
-VALUES ($2, $3, $4, $5, $6, $7, ${boolean(8)}, $9, $10, ${number(11)}, ${[12, 13, 14].map(binary).join(', ')})
+VALUES ($2, $3, $4, $5, $6, $7, ${boolean(8)}, $9, $10, ${number(11)}, $12::bytea, $13::bytea, $14::bytea)
 ON CONFLICT (key, fingerprint) WHERE discarded_at IS NULL DO UPDATE SET
   ${RENEWED.map((column) => `${column} = CASE WHEN ${expired('l.')} THEN excluded.${column} ELSE l.${column} END`).join(',\n  ')},
   attempts = CASE WHEN ${expired('l.')} THEN excluded.attempts ELSE ${greatest}(l.attempts + 1, excluded.attempts) END,
   reason = excluded.reason, code = excluded.code, issues = excluded.issues, head = excluded.head
 RETURNING id`;
-  const replaceBody = `UPDATE ${table} SET body = ${binary(3)} WHERE id = $2 AND ${alive}`;
+  const replaceBody = `UPDATE ${table} SET body = $3::bytea WHERE id = $2 AND ${alive}`;
   const update = `
-UPDATE ${table} SET reason = $3, code = $4, issues = ${binary(5)}, attempts = COALESCE(${number(6)}, attempts)
+UPDATE ${table} SET reason = $3, code = $4, issues = $5::bytea, attempts = COALESCE(${number(6)}, attempts)
 WHERE id = $2 AND ${alive}`;
   const discard = `
 UPDATE ${table} SET head = NULL, body = NULL, discarded_by = $3, discarded_because = $4, discarded_at = ${now}

@@ -1,4 +1,4 @@
-// Dead letters in Postgres or MySQL, through any client or ORM.
+// Dead letters in Postgres, MySQL or SQLite, through any client or ORM.
 
 import type { DeadLetterStore } from '../../contracts/dead-letter-store.js';
 import { refuseUnknownOptions } from '../../misuse.js';
@@ -8,6 +8,7 @@ import type { TransactionOf } from '../sql/transaction-of.js';
 import { MysqlLetterRows } from './mysql.js';
 import { PostgresLetterRows } from './postgres.js';
 import { storedInSql } from './sql-rows.js';
+import { SqliteLetterRows } from './sqlite.js';
 import type { LetterOptions } from './stored-letters.js';
 
 export interface SqlDeadLettersOptions<Client extends object = object, Transaction = TransactionOf<Client>>
@@ -23,6 +24,8 @@ export interface SqlDeadLetters extends DeadLetterStore {
   /** Deletes expired letters and tombstones, a thousand at a time, and resolves with their number. */
   prune(): Promise<number>;
 }
+
+const ROWS = { postgres: PostgresLetterRows, mysql: MysqlLetterRows, sqlite: SqliteLetterRows };
 
 /**
  * Dead letters that any number of processes share. With `dialect: 'postgres'` its table is that of `postgresDeadLetters()`.
@@ -44,6 +47,6 @@ export function sqlDeadLetters<Client extends object, Transaction = TransactionO
   const { table = 'dead_letter', encryptionKeys, retention, ...given } = options ?? {};
   refuseUnknownOptions(options ?? {}, [...DATABASE_OPTIONS, 'table', 'encryptionKeys', 'retention']);
   const database = new AnyConnections(given as unknown as SqlDatabase<object, unknown>);
-  const Rows = given.dialect === 'mysql' ? MysqlLetterRows : PostgresLetterRows;
+  const Rows = ROWS[given.dialect];
   return storedInSql(new Rows(database, table, retentionMs(retention)), encryptionKeys);
 }

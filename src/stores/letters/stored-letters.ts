@@ -1,5 +1,6 @@
 // Keeps dead letters in a database: encrypts, pages and filters them. A back end stores rows.
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type {
   DeadLetter,
   DeadLetterChange,
@@ -159,6 +160,8 @@ export class StoredLetters implements DeadLetterStore {
       const { pruned, more } = await this.#rows.prune();
       sum += pruned;
       if (!more) return sum;
+      // A synchronous client of SQLite would block the event loop until the last batch.
+      await nextTurn();
     }
   }
 

@@ -18,7 +18,7 @@ const LOCK_TIMEOUTS: ReadonlySet<unknown> = new Set(['55P03', 'ER_LOCK_WAIT_TIME
 const MISSING_TABLE: ReadonlySet<unknown> = new Set(['42P01', 'ER_NO_SUCH_TABLE', 1146, '1146', '42S02']);
 
 export function isMissingTable(error: unknown): boolean {
-  return hasCode(error, MISSING_TABLE);
+  return hasCode(error, MISSING_TABLE) || saysInside(error, 'no such table');
 }
 
 export function isUnprepared(error: unknown): boolean {

@@ -21,7 +21,7 @@ import * as pgBoss from 'payment-webhooks/queues/pg-boss';
 import { faultKinds, seeds, startSimulator } from 'payment-webhooks/simulator';
 import { postgresDeadLetters, postgresInbox, postgresStore } from 'payment-webhooks/stores/postgres';
 import { redisDeadLetters, redisInbox, redisStore } from 'payment-webhooks/stores/redis';
-import { sqlDeadLetters, sqlInbox, sqlStore } from 'payment-webhooks/stores/sql';
+import { sqlDeadLetters, sqlInbox, sqliteInbox, sqlStore } from 'payment-webhooks/stores/sql';
 import {
   badDeliveries,
   deadLetterContract,
@@ -58,6 +58,7 @@ export const inboxes = {
   redis: redisInbox(redis),
   postgres: postgresInbox({ pool }),
   sql: sqlInbox(sql),
+  sqlite: sqliteInbox({ prepare: () => ({ all: () => [{}], run: () => undefined }), exec: () => undefined }),
 };
 export const inFake = receiver({ store: fakeOnce(pool) });
 export const withoutStore = receiver({ store: false }).on('transaction.paid', () => {});

@@ -122,7 +122,7 @@ describe('every store of dead letters', () => {
     for (const letters of opened) await letters.close();
   });
 
-  test(`in memory, Postgres and MySQL answers ${CALLS} random calls alike`, async () => {
+  test(`in memory, Postgres, MySQL and SQLite answers ${CALLS} random calls alike`, async () => {
     const seed = randomInt(2 ** 31);
     const random = dice(seed);
     const ids: string[] = [];

@@ -1,4 +1,4 @@
-// Dead letters in Postgres and MariaDB, by a pool of pg and through clients that users have: the contract, bytes, many at once.
+// Dead letters in Postgres, MariaDB and SQLite, by a pool of pg and through clients that users have: the contract, bytes, many at once.
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,13 @@ import { aLetter, keepTheLetterContract, queryOf, WHY } from '../../setup/letter
 import { withMariadb } from '../../setup/own-mariadb.js';
 import { needing } from '../../setup/platform.js';
 import { overMysql2 } from '../../setup/sql-clients.js';
-import { describeEachClient, isPostgres, type SqlLetters, sqlServers } from '../../setup/sql-letters.js';
+import {
+  describeEachClient,
+  isMysql,
+  isPostgres,
+  type SqlLetters,
+  sqlServers,
+} from '../../setup/sql-letters.js';
 import { keepsSharedLetters, NEW_KEY, OLD_KEY } from './shared-letters.js';
 
 const openLetters = sqlServers();
@@ -29,9 +35,15 @@ const newId = () => randomBytes(16).toString('hex');
 const ODD_IDS = 'e-1|e-1 |E-1| e-1|é|e\u0301|É|ß|ss|e\'1|e\\1|e\\\\1|e"1|💶|💷'.split('|');
 
 const ONE_EACH = { keep: 1, again: 2, find: 1, list: 1, count: 1, discard: 1, remove: 1, nothing: 1 };
-const POSTGRES_COUNTS = { ...ONE_EACH, update: 2 };
+const RETURNING_COUNTS = { ...ONE_EACH, update: 2 };
 // A letter that is kept again is read, to see whether it opens. MySQL tells nothing of a write, so a keep, an update and a discard are read back.
-const MYSQL_COUNTS = { ...POSTGRES_COUNTS, keep: 2, again: 3, update: 3, discard: 2, remove: 2 };
+const MYSQL_COUNTS = { ...RETURNING_COUNTS, keep: 2, again: 3, update: 3, discard: 2, remove: 2 };
+
+const MISSING_TABLE = {
+  postgres: '42P01',
+  mysql: 'ER_NO_SUCH_TABLE',
+  sqlite: expect.stringContaining('SQLITE_ERROR'),
+};
 
 describeEachClient('dead letters through %s', (client) => {
   let letters: SqlLetters;
@@ -69,10 +81,10 @@ describeEachClient('dead letters through %s', (client) => {
       bytes: ['body', 'head', 'issues'],
       identity: ['id', 'key', 'fingerprint', 'namespace', 'event_name', 'event_id', 'sandbox'],
       // MySQL refuses to lose them.
-      optional: isPostgres(client) ? ['body', 'head'] : [],
+      optional: isMysql(client) ? [] : ['body', 'head'],
     },
     change: async (id, part, edit) => {
-      const column = isPostgres(client) ? part : `\`${part}\``;
+      const column = isMysql(client) ? `\`${part}\`` : part;
       const changed = edit((await rowOf(id))[part]);
       const set = `SET ${column} = ${isPostgres(client) ? '$1 WHERE id = $2' : '? WHERE id = ?'}`;
       await letters.run(`UPDATE ${table()} ${set}`, [changed ?? null, id]);
@@ -166,21 +178,26 @@ describeEachClient('dead letters through %s', (client) => {
     await store.migrate();
     const young = aLetter({ namespace: 'pruned' });
     await store.keep({ ...young, key: 'old', id: 'old 0' });
-    const isPg = isPostgres(client);
-    const copies = isPg
-      ? `SELECT 'old ' || n, key || n, fingerprint, namespace, event_name, event_id, sandbox, reason, attempts, issues, head,
-          body, now() - interval '31 days' FROM ${name} CROSS JOIN generate_series(1, 1250) n`
-      : `SELECT CONCAT('old ', seq), CONCAT(\`key\`, seq), fingerprint, namespace, event_name, event_id, sandbox, reason,
-          attempts, issues, head, body, UTC_TIMESTAMP(3) - INTERVAL 31 DAY FROM ${name} JOIN seq_1_to_1250`;
-    const key = isPg ? 'key' : '`key`';
-    await letters.run(`INSERT INTO ${name} (id, ${key}, fingerprint, namespace, event_name, event_id, sandbox, reason,
-      attempts, issues, head, body, kept_at) ${copies}`);
-    const now = isPg ? 'now()' : 'UTC_TIMESTAMP(3)';
+    const copied =
+      'fingerprint, namespace, event_name, event_id, sandbox, reason, attempts, issues, head, body';
+    const copies = {
+      postgres: `SELECT 'old ' || n, key || n, ${copied}, now() - interval '31 days'
+        FROM ${name} CROSS JOIN generate_series(1, 1250) n`,
+      mysql: `SELECT CONCAT('old ', seq), CONCAT(\`key\`, seq), ${copied}, UTC_TIMESTAMP(3) - INTERVAL 31 DAY
+        FROM ${name} JOIN seq_1_to_1250`,
+      sqlite: `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers LIMIT 1250)
+        SELECT 'old ' || n, key || n, ${copied}, unixepoch('now', '-31 days') * 1000 FROM ${name} CROSS JOIN numbers`,
+    }[letters.database.dialect];
+    const key = isMysql(client) ? '`key`' : 'key';
+    await letters.run(`INSERT INTO ${name} (id, ${key}, ${copied}, kept_at) ${copies}`);
+    const now = { postgres: 'now()', mysql: 'UTC_TIMESTAMP(3)', sqlite: 'unixepoch() * 1000' }[
+      letters.database.dialect
+    ];
     await letters.run(`UPDATE ${name} SET discarded_at = ${now} WHERE id = 'old 7'`);
     await store.keep(young);
     expect(await store.count?.(queryOf(young))).toBe(2);
     const counts =
-      isPg || client === 'mysql2 execute'
+      !isMysql(client) || client === 'mysql2 execute'
         ? await Promise.all([store.prune(), store.prune(), store.prune()])
         : [await store.prune()];
     // Several at once in MySQL may count a row twice.
@@ -213,7 +230,7 @@ describeEachClient('dead letters through %s', (client) => {
       await count('nothing', () => store.remove(letter));
       await store.keep(other);
       await count('discard', () => store.discard(other.id, WHY));
-      expect(counts).toEqual(client === 'pg' ? POSTGRES_COUNTS : MYSQL_COUNTS);
+      expect(counts).toEqual(isMysql(client) ? MYSQL_COUNTS : RETURNING_COUNTS);
     });
 
   test('migrate at once in two pools, again later, and to tables whose long names begin alike', async () => {
@@ -234,7 +251,7 @@ describeEachClient('dead letters through %s', (client) => {
 
   test('reject without their table', async () => {
     await expect(open({ table: `${letters.schema}.missing` }).keep(aLetter())).rejects.toMatchObject({
-      code: isPostgres(client) ? '42P01' : 'ER_NO_SUCH_TABLE',
+      code: MISSING_TABLE[letters.database.dialect],
       message: expect.stringContaining('missing'),
     });
   });
@@ -398,15 +415,17 @@ needing('postgres').describe('dead letters in the table of postgresDeadLetters()
 test.each([
   ['postgres', 'dead-letter.sql'],
   ['mysql', 'dead-letter.mysql.sql'],
+  ['sqlite', 'dead-letter.sqlite.sql'],
 ] as const)(
   'the table in %s is that of the docs, so that another role can create it',
   async (dialect, file) => {
     const docs = readFileSync(join(__dirname, '../../../docs/sql', file), 'utf8');
     const sent: string[] = [];
     const query = async (_: object, sql: string) => {
-      // In Postgres one statement, for clients that send one at a time.
-      sent.push(sql.replace(/^DO \$\$BEGIN\n|\nEND\$\$$/g, '').replace('PERFORM', 'SELECT'));
-      return [];
+      // In Postgres one statement, for clients that send one at a time. SQLite is asked for its version first.
+      if (!sql.includes('AS clock'))
+        sent.push(sql.replace(/^DO \$\$BEGIN\n|\nEND\$\$$/g, '').replace('PERFORM', 'SELECT'));
+      return [{ clock: 'text' }];
     };
     await sqlDeadLetters({ dialect, client: {}, query }).migrate();
     const asOne = sent.map((sql) => sql.trim().replace(/;$/, '')).join(';\n');
@@ -434,7 +453,7 @@ describe('the options of dead letters in a SQL database', () => {
     ['a pool of pg', undefined, /pool is undefined, not a pool of pg/],
     ['a pool of pg', { pool: 'postgres://localhost' }, /not a pool of pg/],
     ['any client', undefined, /dialect is undefined/],
-    ['any client', { dialect: 'sqlite' }, /dialect is "sqlite"/],
+    ['any client', { dialect: 'oracle' }, /dialect is "oracle"/],
     ['any client', { dialect: 'mysql', table: 'a-b' }, /table is "a-b"/],
   ] as [keyof typeof STORES, object | undefined, RegExp][])('by %s refuse %p', (by, options, message) => {
     const [open, given] = STORES[by] as readonly [(options?: unknown) => unknown, object];
@@ -451,10 +470,13 @@ describe('the options of dead letters in a SQL database', () => {
       expect(store).toMatchObject({ retentionMs: 90 * 86_400_000, scope: 'shared' });
   });
 
-  test.each(['postgres', 'mysql'] as const)('reject a client that gives no rows in %s', async (dialect) => {
-    const store = sqlDeadLetters({ dialect, client: {}, query: async () => ({ rows: [] }) });
-    await expect(store.keep(aLetter())).rejects.toThrow(StoreError);
-    const silent = sqlDeadLetters({ dialect, client: {}, query: async () => [] });
-    await expect(silent.keep(aLetter())).rejects.toThrow(StoreError);
-  });
+  test.each(['postgres', 'mysql', 'sqlite'] as const)(
+    'reject a client that gives no rows in %s',
+    async (dialect) => {
+      const store = sqlDeadLetters({ dialect, client: {}, query: async () => ({ rows: [] }) });
+      await expect(store.keep(aLetter())).rejects.toThrow(StoreError);
+      const silent = sqlDeadLetters({ dialect, client: {}, query: async () => [] });
+      await expect(silent.keep(aLetter())).rejects.toThrow(StoreError);
+    },
+  );
 });

@@ -11,8 +11,10 @@ import { pageWorld } from './page-world.js';
 const connectionString = process.env.TEST_POSTGRES_URL ?? '';
 const redisUrl = process.env.TEST_REDIS_URL ?? '';
 
-describe.each(['memory', 'postgres', 'redis'] as const)('over a store in %s', (name) => {
-  const needed = needing(...{ memory: [], postgres: ['postgres'], redis: ['redis-server'] }[name]);
+const NEEDED = { memory: [], postgres: ['postgres'], redis: ['redis-server'], sqlite: ['SQLite'] };
+
+describe.each(['memory', 'postgres', 'redis', 'sqlite'] as const)('over a store in %s', (name) => {
+  const needed = needing(...NEEDED[name]);
   const isThere = needed.missing.length === 0;
   const when = needed.test;
   const schema = `page_stores_${randomBytes(6).toString('hex')}`;
