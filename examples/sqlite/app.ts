@@ -2,7 +2,7 @@
 import Database from 'better-sqlite3';
 import express from 'express';
 import { receiver } from 'payment-webhooks';
-import { sqlDeadLetters, sqliteDatabase, sqlStore } from 'payment-webhooks/stores/sql';
+import { sqliteInbox } from 'payment-webhooks/stores/sql';
 
 export const db = new Database(process.env.DATABASE_FILE ?? 'shop.db');
 db.exec(`
@@ -10,20 +10,8 @@ db.exec(`
   CREATE TABLE IF NOT EXISTS ledger (order_id TEXT NOT NULL, amount TEXT NOT NULL, currency TEXT NOT NULL) STRICT;
 `);
 
-const database = sqliteDatabase(db);
-const store = sqlStore(database);
-const deadLetters = sqlDeadLetters(database);
-
-/** Creates what is missing, before the app takes deliveries. */
-export async function migrate(): Promise<void> {
-  await store.migrate();
-  await deadLetters.migrate();
-}
-
-const prune = () => Promise.all([store.prune(), deadLetters.prune()]).catch(console.error);
-setInterval(prune, 3_600_000).unref();
-
-export const hooks = receiver({ store, deadLetters, redrive: true });
+// It creates its tables, prunes them, and retries letters.
+export const hooks = receiver({ inbox: sqliteInbox(db) });
 
 hooks.on(
   'transaction.paid',
@@ -45,14 +33,12 @@ app.post('/hooks', hooks);
 
 if (process.argv[1] === import.meta.filename) {
   const port = Number(process.env.PORT ?? 3000);
-  migrate().then(() => {
-    const server = app.listen(port, (error) => {
-      if (error) throw error;
-      console.log(`Listening on http://localhost:${port}/hooks`);
-    });
-    process.once('SIGTERM', async () => {
-      await hooks.close();
-      server.close(() => db.close());
-    });
+  const server = app.listen(port, (error) => {
+    if (error) throw error;
+    console.log(`Listening on http://localhost:${port}/hooks`);
+  });
+  process.once('SIGTERM', async () => {
+    await hooks.close();
+    server.close(() => db.close());
   });
 }

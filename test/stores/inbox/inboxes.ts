@@ -6,9 +6,10 @@ import { Redis } from 'ioredis';
 import type { Inbox } from 'payment-webhooks';
 import { postgresInbox } from 'payment-webhooks/stores/postgres';
 import { redisInbox } from 'payment-webhooks/stores/redis';
-import { sqlInbox } from 'payment-webhooks/stores/sql';
+import { sqlInbox, sqliteInbox } from 'payment-webhooks/stores/sql';
 import { Pool } from 'pg';
 import { forThisFile } from '../../setup/for-this-file.js';
+import { openSqlite, type Sqlite, sqliteFile } from '../../setup/open-sqlite.js';
 import { ownMariadb } from '../../setup/own-mariadb.js';
 import { needing } from '../../setup/platform.js';
 import { freePort } from '../../setup/ports.js';
@@ -147,12 +148,43 @@ function inRedis(): Place {
   };
 }
 
+/** A file has no server. While another connection keeps its lock, nobody can write. */
+function inSqlite(): Place {
+  const own = forThisFile(
+    async () => sqliteFile(),
+    async ({ remove }) => {
+      await closeAll();
+      remove();
+    },
+  );
+  const connection = () => {
+    const db = openSqlite(own().file);
+    closing.push(() => db.close());
+    return db;
+  };
+  let locking: Sqlite | undefined;
+  return {
+    server: {
+      kill: async () => {
+        locking = connection();
+        locking.exec('BEGIN EXCLUSIVE');
+      },
+      start: async () => {
+        locking?.exec('COMMIT');
+      },
+    },
+    open: (name, options = {}) => sqliteInbox(connection(), { ...tables(name), ...options }),
+    rows: async (name) => Number((connection().prepare(COUNT(name)).all() as [{ n: number }])[0].n),
+  };
+}
+
 /** Each begins in a `describe`. */
 export const PLACES: readonly (readonly [name: string, program: string, begin: () => Place])[] = [
   ['postgresInbox()', 'postgres', () => inPostgres('postgresInbox')],
   ['sqlInbox() in Postgres', 'postgres', () => inPostgres('sqlInbox')],
   ['sqlInbox() in MariaDB', 'mariadbd', inMariadb],
   ['redisInbox()', 'redis-server', inRedis],
+  ['sqliteInbox()', 'SQLite', inSqlite],
 ];
 
 export function inEachPlace(tests: (place: Place) => void): void {
