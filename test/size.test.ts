@@ -10,21 +10,21 @@ const { exports: doors } = JSON.parse(readFileSync(join(ROOT, 'package.json'), '
 /** Most bytes of each door, minified, without the packages it imports. Raise one on purpose, or find what got in. */
 const MOST: Readonly<Record<string, number>> = {
   // A quarter of it keeps, lists and replays dead letters.
-  '.': 117_500,
+  '.': 120_500,
   './client': 28_000,
   './opentelemetry': 15_500,
-  './queues': 64_000,
-  './queues/bullmq': 66_000,
-  './queues/pg-boss': 68_000,
+  './queues': 67_000,
+  './queues/bullmq': 69_000,
+  './queues/pg-boss': 71_000,
   './ops': 41_500,
   './simulator': 76_000,
   // Half of each keeps and seals dead letters. The first has the engine of './stores/sql'.
-  './stores/postgres': 39_500,
+  './stores/postgres': 41_000,
   './stores/redis': 24_500,
   // Two databases, and both events and letters in each.
-  './stores/sql': 57_000,
+  './stores/sql': 68_000,
   // Half of it is the two contracts. fakeOnce() has the memory store.
-  './testing': 62_000,
+  './testing': 62_500,
 };
 
 let weighed: ReadonlyMap<string, DoorBytes>;
@@ -60,7 +60,7 @@ describe('a door', () => {
     const { loaded = Number.NaN, all = Number.NaN } = weighed.get('.') ?? {};
     // As much as before there was `hooks.fetch`, the names as signed, what letters name of their key, what to do about mistakes,
     // what handlers say, when letters retry themselves, which texts are no keys, and what an inbox stands for.
-    expect(loaded).toBeLessThanOrEqual(76_209 + 30_000);
+    expect(loaded).toBeLessThanOrEqual(76_209 + 33_000);
     expect(all - loaded).toBeGreaterThan(5_000);
   });
 });
