@@ -1,6 +1,7 @@
 // Campaigns against real stores, and their figures: `npm run test:faults -- --help`.
 import { parseArgs } from 'node:util';
 import { concurrently } from '../../setup/concurrently.js';
+import { SQLITE_DRIVERS } from '../../setup/open-sqlite.js';
 import { BOSS_VERSION } from '../../setup/pg-boss.js';
 import { runBossCampaign } from './boss-campaign.js';
 import { type FaultKind, runCampaign } from './campaign.js';
@@ -13,6 +14,7 @@ import { publish, type ReportOptions, report } from './report.js';
 import { runSerialCampaigns } from './serial-campaign.js';
 import { runSoak } from './soak.js';
 import { runSqlClients } from './sql-clients.js';
+import { runSqliteCampaign } from './sqlite-campaign.js';
 import { runTopologies } from './topologies.js';
 
 interface Size {
@@ -27,20 +29,24 @@ interface Size {
   readonly letters: { readonly events: number; readonly kills: number };
   /** Kills of applications, and as many of workers. */
   readonly boss: { readonly events: number; readonly kills: number };
+  readonly sqlite: { readonly events: number; readonly kills: number; readonly locks: number };
 }
 
 const SHORT: Size = {
   ...{ events: 60, crowd: 200, kills: 6, restarts: 2, others: 1 },
   ...{ letters: { events: 80, kills: 3 }, boss: { events: 40, kills: 3 } },
+  sqlite: { events: 100, kills: 6, locks: 2 },
 };
 const LONG: Size = {
   ...{ events: 2_000, crowd: 10_000, kills: 200, restarts: 20, others: 20 },
   ...{ letters: { events: 2_000, kills: 20 }, boss: { events: 2_000, kills: 50 } },
+  sqlite: { events: 1_000, kills: 100, locks: 10 },
 };
 /** Histories that a person can read. */
 const SMALL: Size = {
   ...{ events: 24, crowd: 30, kills: 3, restarts: 1, others: 1 },
   ...{ letters: { events: 20, kills: 2 }, boss: { events: 20, kills: 2 } },
+  sqlite: { events: 20, kills: 2, locks: 1 },
 };
 const MODES: readonly Mode[] = ['once', 'postgres', 'redis'];
 
@@ -54,6 +60,7 @@ own servers. Exits with 1 when an event is lost or forged, or ran twice without 
   --deliveries        only deliveries, in each store
   --letters           only the dead letters
   --pg-boss           only the queue in Postgres
+  --sqlite            only processes that share one file of SQLite
   --serial            serial handlers in eight processes
   --keys              cached keys, with forged deliveries beside a key that changes
   --topologies NAME   failovers whose names begin with NAME: redis, postgres
@@ -75,7 +82,16 @@ const flag = { type: 'boolean', default: false } as const;
 const text = { type: 'string' } as const;
 const minutes = { type: 'string', default: '10' } as const;
 const OPTIONS = {
-  ...{ long: flag, mode: text, deliveries: flag, letters: flag, 'pg-boss': flag, serial: flag, keys: flag },
+  ...{
+    long: flag,
+    mode: text,
+    deliveries: flag,
+    letters: flag,
+    'pg-boss': flag,
+    sqlite: flag,
+    serial: flag,
+    keys: flag,
+  },
   ...{ topologies: text, sql: flag, soak: flag, minutes, client: text },
   ...{ record: text, help: flag },
 };
@@ -196,6 +212,14 @@ function jobs(_modes: readonly Mode[], { boss }: Size): Planned[] {
   }));
 }
 
+function files(_modes: readonly Mode[], { sqlite }: Size): Planned[] {
+  if (SQLITE_DRIVERS.length === 0) return [];
+  return [true, false].map((once) => ({
+    name: `sqlite: four processes on one file${once ? ', once' : ''}`,
+    run: () => runSqliteCampaign({ once, ...sqlite, progress }),
+  }));
+}
+
 async function soaks(modes: readonly Mode[], minutes: number, options: ReportOptions): Promise<Campaign[]> {
   if (!(minutes > 0)) throw new Error('--minutes must be a number above 0.');
   const rows: Campaign[] = [];
@@ -230,6 +254,12 @@ const KINDS = [
     mark: 'pg-boss',
     columns: 'name faults events attempts jobs lost doubled unexplained seconds',
     plan: jobs,
+  },
+  {
+    flag: 'sqlite',
+    mark: 'sqlite',
+    columns: 'name faults events attempts lost forged doubled unexplained seconds',
+    plan: files,
   },
 ] as const;
 const SQL_COLUMNS = 'client database faults events attempts lost forged doubled never ranAgain seconds';
