@@ -11,6 +11,8 @@ export interface Sqlite {
     run(...values: (string | null)[]): unknown;
   };
   exec(sql: string): unknown;
+  /** Adds a function to SQL, by its name and number of parameters. */
+  function(name: string, run: (argument: unknown) => number): unknown;
   close(): unknown;
 }
 

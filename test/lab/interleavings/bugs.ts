@@ -1,9 +1,13 @@
-// Six deliberate bugs, made in the code as it is loaded. Each has to be found.
+// Deliberate bugs, made in the code as it is loaded. Each has to be found.
+
+import type { BackendName } from './backends.js';
 
 export interface Bug {
   readonly name: string;
   readonly what: string;
   readonly file: string;
+  /** Where it is. @default 'memory' */
+  readonly backend?: BackendName;
   /** Must be in the file once. */
   readonly find: string;
   readonly replace: string;
@@ -73,5 +77,40 @@ export const BUGS: readonly Bug[] = [
         })`,
     breaks: /^P4/,
     seed: 2,
+  },
+  {
+    name: 'sql-complete-without-token',
+    what: 'the SQL completes a claim that was taken over',
+    file: 'src/stores/sql/sqlite.ts',
+    backend: 'sqlite',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: as in the source
+    find: "finished = '[]', forget_at = ${fromNow('$3')}\n${owned}`",
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: as in the source
+    replace: "finished = '[]', forget_at = ${fromNow('$3')}\nWHERE key = $1 AND $2 IS NOT NULL`",
+    breaks: /^P4/,
+    seed: 1,
+  },
+  {
+    name: 'sql-claim-within-lease',
+    what: 'the SQL grants a claim whose lease has not ended',
+    file: 'src/stores/sql/sqlite.ts',
+    backend: 'sqlite',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: as in the source
+    find: 'WHERE ${isFree} AND e.key',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: as in the source
+    replace: 'WHERE e.lease_ends < ${NEVER_MS} AND e.key',
+    breaks: /^P4/,
+    seed: 1,
+  },
+  {
+    name: 'sql-once-takes-the-row',
+    what: 'the SQL of once takes the row of an earlier attempt for its own',
+    file: 'src/stores/sql/sqlite.ts',
+    backend: 'sqlite',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: as in the source
+    find: 'token = CASE WHEN ${forgotten} THEN excluded.token ELSE e.token END',
+    replace: 'token = excluded.token',
+    breaks: /^ONCE/,
+    seed: 1,
   },
 ];

@@ -1,24 +1,42 @@
 // The receiver through thousands of orders of events, and the bugs that such a search has to find.
 import { describe, expect, test } from '@jest/globals';
+import { SQLITE_DRIVERS } from '../../setup/open-sqlite.js';
+import { needing } from '../../setup/platform.js';
 import { BUGS } from './bugs.js';
 import { search } from './search.js';
 
 /** Of the search. Those for the bugs end when they have found them. */
 const SEARCH_MS = 25_000;
 
-test('P1, P4, KEPT and END hold in random orders of deliveries, crashes, answers and replays', async () => {
+const HOLD = 'P1, P4, KEPT and END hold in random orders of deliveries, crashes, answers and replays';
+
+async function holds(backend: 'memory' | 'sqlite'): Promise<void> {
   const seed = Date.now() % 1_000_000;
-  const found = await search({ seed, runs: Number.POSITIVE_INFINITY, ms: SEARCH_MS });
+  const found = await search({ backend, seed, runs: Number.POSITIVE_INFINITY, ms: SEARCH_MS });
   // To replay: npm run test:interleavings -- --seed SEED --path PATH
   expect({ seed, ...found }).toMatchObject({ violations: [] });
   expect(found.runs).toBeGreaterThan(100);
-}, 120_000);
+}
+
+test(`${HOLD}, in memory`, () => holds('memory'), 120_000);
+
+needing('SQLite').test(
+  `${HOLD}, by the SQL of the package, and writes of once are made once`,
+  () => holds('sqlite'),
+  120_000,
+);
 
 describe('the search finds that', () => {
-  test.each(BUGS)(
+  test.each(BUGS.filter(({ backend }) => backend !== 'sqlite' || SQLITE_DRIVERS.length > 0))(
     '$what',
     async (bug) => {
-      const { violations } = await search({ bug, seed: bug.seed, runs: 5_000, ms: 60_000 });
+      const { violations } = await search({
+        bug,
+        backend: bug.backend,
+        seed: bug.seed,
+        runs: 5_000,
+        ms: 60_000,
+      });
       expect(violations).toEqual(expect.arrayContaining([expect.stringMatching(bug.breaks)]));
     },
     120_000,

@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { build } from 'esbuild';
-import type * as Door from '../../../src/index.js';
+import type * as Main from '../../../src/index.js';
+import type * as Sql from '../../../src/stores/sql.js';
 import type { Bug } from './bugs.js';
 import { Clock } from './clock.js';
 
@@ -11,7 +12,7 @@ const ROOT = process.cwd();
 const require = createRequire(join(ROOT, 'package.json'));
 
 export interface Loaded {
-  readonly door: typeof Door;
+  readonly door: typeof Main & typeof Sql;
   /** Of every receiver that `door` makes. */
   readonly clock: Clock;
 }
@@ -19,7 +20,10 @@ export interface Loaded {
 export async function loadReceiver(bug?: Bug): Promise<Loaded> {
   let replaced = 0;
   const { outputFiles } = await build({
-    entryPoints: [join(ROOT, 'src/index.ts')],
+    stdin: {
+      contents: "export * from './index.js'; export * from './stores/sql.js';",
+      resolveDir: join(ROOT, 'src'),
+    },
     bundle: true,
     write: false,
     platform: 'node',
@@ -52,5 +56,5 @@ export async function loadReceiver(bug?: Bug): Promise<Loaded> {
   const { setTimeout, clearTimeout, performance } = clock.globals;
   const requires = (name: string) => (name === 'node:timers/promises' ? clock.timersPromises : require(name));
   run(module, requires, setTimeout, clearTimeout, performance);
-  return { door: module.exports as typeof Door, clock };
+  return { door: module.exports as Loaded['door'], clock };
 }

@@ -5,9 +5,10 @@ import { search } from './search.js';
 
 const HELP = `npm run test:interleavings [-- OPTIONS]
 
-Two receivers, memory stores, handlers, crashes and replays under a scheduler and a clock of the test: each run takes another
+Two receivers, their stores, handlers, crashes and replays under a scheduler and a clock of the test: each run takes another
 order, and P1, P4, KEPT and END of docs/project/model.md are checked. Exits with 1 when one does not hold.
 
+  --sqlite      events and letters in SQLite, by the SQL of the package, instead of in memory
   --runs N      how many orders; default 10000
   --seed N      where the random numbers begin; default: the time
   --path P      with --seed, only this run, and its order
@@ -22,6 +23,7 @@ async function main(): Promise<number> {
       seed: { type: 'string', default: String(Date.now() % 1_000_000) },
       path: { type: 'string' },
       bug: { type: 'string' },
+      sqlite: { type: 'boolean', default: false },
       help: { type: 'boolean' },
     },
   });
@@ -37,10 +39,11 @@ async function main(): Promise<number> {
   const bug = BUGS.find(({ name }) => name === values.bug);
   if (values.bug !== undefined && !bug) throw new Error(`--bug is "${values.bug}". --help lists the bugs.`);
   const { path } = values;
+  const backend = values.sqlite || bug?.backend === 'sqlite' ? 'sqlite' : 'memory';
   const onRun = (done: number) => {
     if (process.stderr.isTTY && done % 50 === 0) process.stderr.write(`\r${done} of ${runs}`);
   };
-  const found = await search({ seed, path, runs, bug, onRun });
+  const found = await search({ backend, seed, path, runs, bug, onRun });
   if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
   if (found.violations.length === 0) {
     process.stdout.write(`${found.runs} orders, seed ${seed}: P1, P4, KEPT and END hold\n`);
@@ -49,7 +52,7 @@ async function main(): Promise<number> {
   if (path !== undefined) process.stdout.write(`${found.order.join('\n')}\n\n`);
   for (const violation of found.violations) process.stdout.write(`VIOLATED: ${violation}\n`);
   process.stdout.write(
-    `run ${found.runs}, to see it: --seed ${seed} --path ${found.path}${bug ? ` --bug ${bug.name}` : ''}\n`,
+    `run ${found.runs}, to see it: --seed ${seed} --path ${found.path}${backend === 'sqlite' ? ' --sqlite' : ''}${bug ? ` --bug ${bug.name}` : ''}\n`,
   );
   return 1;
 }

@@ -1,10 +1,13 @@
 // Searches random orders of events for one in which a property of the receiver does not hold.
 import fc from 'fast-check';
+import { type BackendName, openBackend } from './backends.js';
 import type { Bug } from './bugs.js';
 import { loadReceiver } from './load.js';
 import { plans, World } from './world.js';
 
 export interface SearchOptions {
+  /** @default 'memory' */
+  readonly backend?: BackendName | undefined;
   readonly seed: number;
   readonly runs: number;
   readonly ms?: number | undefined;
@@ -24,14 +27,28 @@ export interface Found {
   readonly order: readonly string[];
 }
 
-export async function search({ seed, runs, ms, bug, path, onRun }: SearchOptions): Promise<Found> {
+export async function search({
+  backend = 'memory',
+  seed,
+  runs,
+  ms,
+  bug,
+  path,
+  onRun,
+}: SearchOptions): Promise<Found> {
   const loaded = await loadReceiver(bug);
   let done = 0;
   let violations: readonly string[] = [];
   let order: readonly string[] = [];
   const property = fc.asyncProperty(fc.scheduler(), plans, async (scheduler, plan) => {
-    const world = new World(scheduler, plan, loaded);
-    await world.run();
+    loaded.clock.reset();
+    const opened = await openBackend(backend, loaded);
+    const world = new World(scheduler, plan, loaded, opened);
+    try {
+      await world.run();
+    } finally {
+      opened.ledger?.close();
+    }
     order = world.order;
     done += 1;
     onRun?.(done);

@@ -8,9 +8,10 @@ import type {
   Receiver,
   TransactionPaid,
 } from 'payment-webhooks';
-import type { HandlerClaim } from '../../../src/contracts/idempotency-store.js';
+import type { HandlerClaim, OnceSync } from '../../../src/contracts/idempotency-store.js';
 import { fixtures } from '../../../src/fixtures/fixture.js';
 import { delivery, KEY } from '../../setup/delivery.js';
+import type { Backend, Ledger } from './backends.js';
 import type { Loaded } from './load.js';
 
 /** What becomes of a call of a store, and how often. */
@@ -63,11 +64,25 @@ const DEADLINE_CODES = new Set(['HANDLER_FAILED', 'HANDLER_TIMEOUT', 'RETRY_LATE
 const LEASE_MS = 9_000;
 const NEVER = new Promise<never>(() => {});
 
+/** At once if it is no promise, as the memory store answers. */
+function mapped<Value, Result>(
+  given: Value | Promise<Value>,
+  map: (value: Value) => Result | Promise<Result>,
+) {
+  return given instanceof Promise ? given.then(map) : map(given);
+}
+
+function unheard(answer: unknown): void {
+  if (answer instanceof Promise) answer.catch(() => {});
+}
+
 export class World {
   readonly #scheduler: Scheduler;
   readonly #plan: Plan;
   readonly #loaded: Loaded;
-  readonly #store: IdempotencyStore;
+  readonly #store: IdempotencyStore<object>;
+  /** Written by the real `once`; undefined: by that of this world. */
+  readonly #ledger: Ledger | undefined;
   readonly #letters: DeadLetterStore | undefined;
   readonly #processes: Process[];
   readonly #events = [fixtures.transactionPaid({ id: 'first' }), fixtures.transactionPaid({ id: 'second' })];
@@ -87,17 +102,15 @@ export class World {
   readonly order: string[] = [];
   readonly violations: string[] = [];
 
-  constructor(scheduler: Scheduler, plan: Plan, loaded: Loaded) {
+  constructor(scheduler: Scheduler, plan: Plan, loaded: Loaded, { store, letters, ledger }: Backend) {
     this.#scheduler = scheduler;
     this.#plan = plan;
     this.#loaded = loaded;
-    loaded.clock.reset();
     this.#fates = [...plan.fates];
     this.#behaviours = [...plan.behaviours];
-    const { memoryStore, memoryDeadLetters } = loaded.door;
-    const now = () => loaded.clock.now;
-    this.#store = memoryStore({ now });
-    this.#letters = plan.letters === 'none' ? undefined : memoryDeadLetters({ now });
+    this.#store = store;
+    this.#ledger = ledger;
+    this.#letters = plan.letters === 'none' ? undefined : letters;
     this.#processes = [this.#startProcess(), this.#startProcess()];
   }
 
@@ -140,6 +153,8 @@ export class World {
     for (const { id } of this.#events) {
       if (this.#owed.has(id) && !this.#handled.has(id)) this.#violated(`END: ${id} is lost`);
       if (await this.#hasLetter(id)) this.#violated(`END: a letter of ${id} is left`);
+      if (this.#plan.once && (this.#ledger?.lines(id) ?? 0) > 1)
+        this.#violated(`ONCE: ${id} is written twice`);
     }
   }
 
@@ -225,11 +240,21 @@ export class World {
     // Without a claim there is none, and the context has one that throws.
     const once = Object.hasOwn(context, 'once') ? context.once : undefined;
     try {
-      if (once) await once((writes) => this.#behave(context, () => writes.push(write)));
+      const ledger = this.#ledger;
+      if (ledger) await this.#behave(context, () => this.#write(process, id, ledger, once));
+      else if (once) await once((writes) => this.#behave(context, () => writes.push(write)));
       else await this.#behave(context, () => process.alive && write());
     } finally {
       this.#runs.delete(run);
     }
+  }
+
+  /** With a synchronous driver the transaction is one call, in which nobody can be killed. */
+  #write({ alive }: Process, id: string, ledger: Ledger, once: unknown): void {
+    if (!alive) return;
+    if (once) (once as OnceSync<object>)(() => ledger.write(id));
+    else ledger.write(id);
+    this.#handled.add(id);
   }
 
   /** @param except the lease of the caller */
@@ -278,10 +303,11 @@ export class World {
   }
 
   /** A call of a store, with the fate that is next. Of a process that was killed no call arrives. */
-  #call<Value>(process: Process, name: string, effect: () => Value): Value | Promise<Value> {
+  #call<Value>(process: Process, name: string, effect: () => Value | Promise<Value>): Value | Promise<Value> {
     if (!process.alive) return NEVER;
     const fate = this.#calm ? 'at once' : (this.#fates.shift() ?? 'soon');
-    const answer = (value: Value) => this.#later(`${name} answers`, value) as Promise<Value>;
+    const answer = (given: Value | Promise<Value>) =>
+      mapped(given, (value) => this.#later(`${name} answers`, value)) as Promise<Value>;
     switch (fate) {
       case 'at once':
         return effect();
@@ -292,10 +318,10 @@ export class World {
       case 'refused':
         return Promise.reject(new Error('refused'));
       case 'broken':
-        effect();
+        unheard(effect());
         return this.#later(`${name} breaks`).then(() => Promise.reject(new Error('broken')));
       case 'lost':
-        effect();
+        unheard(effect());
         return NEVER;
     }
   }
@@ -304,20 +330,21 @@ export class World {
     const { clock } = this.#loaded;
     return {
       claim: (key, request) =>
-        this.#call(process, 'claim', () => {
-          const result = this.#store.claim(key, request) as Awaited<ReturnType<IdempotencyStore['claim']>>;
-          if (result.status !== 'claimed') return result;
-          const id = key.split(':').at(-1) ?? '';
-          const lease = `${id} ${result.claim.attempt}`;
-          this.#leases.set(lease, clock.now + request.leaseMs);
-          return { status: 'claimed', claim: this.#claimOf(process, result.claim, { id, lease }) };
-        }),
+        this.#call(process, 'claim', () =>
+          mapped(this.#store.claim(key, request), (result) => {
+            if (result.status !== 'claimed') return result;
+            const id = key.split(':').at(-1) ?? '';
+            const lease = `${id} ${result.claim.attempt}`;
+            this.#leases.set(lease, clock.now + request.leaseMs);
+            return { status: 'claimed', claim: this.#claimOf(process, result.claim, { id, lease }) };
+          }),
+        ),
     };
   }
 
   #claimOf(
     process: Process,
-    claim: Claim,
+    claim: Claim<object>,
     { id, lease }: { readonly id: string; readonly lease: string },
   ): Claim<{ once?: Once }> {
     const { clock } = this.#loaded;
@@ -325,24 +352,29 @@ export class World {
       attempt: claim.attempt,
       finished: claim.finished,
       ...(this.#plan.once && {
-        forHandler: (_: string, beforeCommit?: () => void) => this.#handlerClaim(process, id, beforeCommit),
+        forHandler: (name: string, beforeCommit?: () => void) =>
+          this.#ledger
+            ? (claim.forHandler?.(name, beforeCommit) as HandlerClaim<{ once: Once }>)
+            : this.#handlerClaim(process, id, beforeCommit),
       }),
       renew: (ms) =>
-        this.#call(process, 'renew', () => {
-          const renewed = claim.renew(ms) as boolean;
-          if (renewed) this.#leases.set(lease, clock.now + ms);
-          return renewed;
-        }),
+        this.#call(process, 'renew', () =>
+          mapped(claim.renew(ms), (renewed) => {
+            if (renewed) this.#leases.set(lease, clock.now + ms);
+            return renewed;
+          }),
+        ),
       complete: () =>
-        this.#call(process, 'complete', () => {
-          const completed = claim.complete() as boolean;
-          if (!completed) return false;
-          if (this.#runsInLease(id, lease))
-            this.#violated(`P4: ${id} is completed while another attempt runs in its lease`);
-          this.#completed.add(id);
-          return true;
-        }),
-      release: (finished) => this.#call(process, 'release', () => claim.release(finished) as boolean),
+        this.#call(process, 'complete', () =>
+          mapped(claim.complete(), (completed) => {
+            if (completed !== true) return completed;
+            if (this.#runsInLease(id, lease))
+              this.#violated(`P4: ${id} is completed while another attempt runs in its lease`);
+            this.#completed.add(id);
+            return true;
+          }),
+        ),
+      release: (finished) => this.#call(process, 'release', () => claim.release(finished)),
     };
   }
 
@@ -380,11 +412,12 @@ export class World {
       this.#call(process, name, effect as () => Value);
     return {
       keep: (letter) =>
-        call('keep', () => {
-          const id = letters.keep(letter);
-          this.#owed.add(letter.eventId);
-          return id;
-        }),
+        call('keep', () =>
+          mapped(letters.keep(letter), (id) => {
+            this.#owed.add(letter.eventId);
+            return id;
+          }),
+        ),
       update: (id, change) => call('update', () => letters.update(id, change)),
       list: (query, page) => call('list', () => letters.list(query, page)),
       count: (query) => call('count', () => letters.count?.(query) ?? 0),
@@ -396,6 +429,7 @@ export class World {
 
   async #hasLetter(eventId: string): Promise<boolean> {
     const query = { namespace: 'default', discarded: false, eventId };
-    return ((await this.#letters?.count?.(query)) ?? 0) > 0;
+    const found = await this.#letters?.list(query, { limit: 1 });
+    return (found?.letters.length ?? 0) > 0;
   }
 }
