@@ -77,7 +77,7 @@ describe('the package', () => {
     expect(declared.sort()).toEqual(Object.keys(DOORS).sort());
   });
 
-  test('takes less than 725 KB on disk for the main door, both halves and their types, less than 2.5 MB in all, and 600 KB to read', () => {
+  test('takes less than 725 KB on disk for the main door, both halves and their types, less than 2.65 MB in all, and 600 KB to read', () => {
     const bytesOf = (files: Iterable<string>) =>
       [...files].reduce((sum, file) => sum + statSync(file).size, 0);
     const all = readdirSync(installed, { recursive: true, encoding: 'utf8' })
@@ -91,7 +91,7 @@ describe('the package', () => {
     // A quarter of it keeps, lists and replays dead letters.
     expect(bytesOf(main)).toBeLessThan(725_000);
     // The pages, and what the simulator and the command line print, are in it twice, as modules of both kinds.
-    expect(bytesOf(code)).toBeLessThan(2_500_000);
+    expect(bytesOf(code)).toBeLessThan(2_650_000);
     // What an editor, a person or `explain` reads: the guides, three pictures, and the examples to copy.
     expect(bytesOf(toRead)).toBeLessThan(600_000);
   });

@@ -1,8 +1,9 @@
 // The programs that tests need next to Node: whether they are here, and what installs those that are not.
 import { existsSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { delimiter, join } from 'node:path';
 
+// Of Node, not of Jest: its files share one process, in which the addon of better-sqlite3 keeps the error class of the first.
+const { createRequire } = process.getBuiltinModule('node:module');
 const require = createRequire(join(process.cwd(), 'package.json'));
 
 /**

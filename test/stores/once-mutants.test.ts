@@ -8,7 +8,11 @@ import * as lockOfClaim from '../../src/claims/lock-of-claim.js';
 import * as token from '../../src/contracts/token.js';
 import * as errors from '../../src/errors.js';
 import * as misuse from '../../src/misuse.js';
+import * as inboxTables from '../../src/stores/inbox/tables.js';
+import * as mysqlLetters from '../../src/stores/letters/mysql.js';
+import * as postgresLetters from '../../src/stores/letters/postgres.js';
 import * as letters from '../../src/stores/letters/sql.js';
+import * as sqliteLetters from '../../src/stores/letters/sqlite.js';
 import * as connections from '../../src/stores/sql/any-connections.js';
 import * as conflicts from '../../src/stores/sql/conflicts.js';
 import * as dialect from '../../src/stores/sql/dialect.js';
@@ -103,6 +107,10 @@ const MODULES = {
   './sql/any-connections.js': connections,
   './sql/sqlite-database.js': sqliteDatabase,
   './letters/sql.js': letters,
+  './letters/mysql.js': mysqlLetters,
+  './letters/postgres.js': postgresLetters,
+  './letters/sqlite.js': sqliteLetters,
+  './inbox/tables.js': inboxTables,
   './sql/mysql.js': mysql,
 };
 const COMPLAINT = /^The store breaks its contract: /;

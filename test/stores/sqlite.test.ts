@@ -9,6 +9,7 @@ import { keepsTheContract, walksAsPromised } from './contract.js';
 import { granted } from './worlds.js';
 
 const request = { leaseMs: 60_000, fingerprint: 'a'.repeat(12) };
+const LOCKED = { message: expect.stringContaining('locked') };
 const inWords = (error: unknown) => (error as Error).message;
 
 needing('SQLite').describe.each(SQLITE_DRIVERS)('sqlStore() on SQLite by %s', (_, open) => {
@@ -222,9 +223,9 @@ needing('SQLite').describe.each(SQLITE_DRIVERS)('sqlStore() on SQLite by %s', (_
     const [store, other, key] = [storeOn(db), connect(), newKey()];
     const { once } = await attempt(store, key);
     other.exec('BEGIN IMMEDIATE');
-    await expect(Promise.resolve(store.claim(newKey(), request))).rejects.toThrow('locked');
-    await expect(Promise.resolve(store.ping?.())).rejects.toThrow('locked');
-    expect(() => once(() => pay(db, key))).toThrow('locked');
+    await expect(Promise.resolve(store.claim(newKey(), request))).rejects.toMatchObject(LOCKED);
+    await expect(Promise.resolve(store.ping?.())).rejects.toMatchObject(LOCKED);
+    expect(() => once(() => pay(db, key))).toThrow(expect.objectContaining(LOCKED));
     other.exec('ROLLBACK');
     once(() => pay(db, key));
     expect([paid(key), rowsOf(key)]).toEqual([1, 1]);
@@ -253,7 +254,9 @@ needing('SQLite').describe.each(SQLITE_DRIVERS)('sqlStore() on SQLite by %s', (_
   test('ping() tells a missing table and a key that ignores case, and changes nothing', async () => {
     const memory = connect(':memory:');
     const store = storeOn(memory);
-    await expect(Promise.resolve(store.ping?.())).rejects.toThrow('no such table');
+    await expect(Promise.resolve(store.ping?.())).rejects.toMatchObject({
+      message: expect.stringContaining('no such table'),
+    });
     await store.migrate();
     await store.ping?.();
     expect(memory.prepare('SELECT total_changes() AS changes').all()).toEqual([{ changes: 0 }]);
@@ -290,6 +293,18 @@ needing('SQLite').describe.each(SQLITE_DRIVERS)('sqlStore() on SQLite by %s', (_
       right.query(client, sql.replaceAll("'subsec'", "'subsex'"), values);
     const store = sqlStore({ ...right, query });
     await expect(store.migrate()).rejects.toThrow('This SQLite is older than 3.42');
+  });
+
+  test('refuses a synchronous transaction with a query that returns promises, and writes nothing', async () => {
+    const database = sqliteDatabase(db);
+    const query = async (...call: Parameters<typeof database.query>) => database.query(...call);
+    const [store, key] = [sqlStore({ ...database, query }), newKey()];
+    const { once } = await attempt(store, key);
+    expect(() => once(() => pay(db, key))).toThrow('query returned a promise');
+    expect([paid(key), rowsOf(key)]).toEqual([0, 0]);
+    // Nothing was left open.
+    (await attempt(storeOn(db), newKey())).once(() => pay(db, key));
+    expect(paid(key)).toBe(1);
   });
 
   test('refuses a table in an attached file, because a commit to both is not atomic', () => {

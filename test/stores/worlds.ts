@@ -241,14 +241,17 @@ export function granted<Extra extends object>(result: ClaimResult<Extra>): Claim
   return result.claim;
 }
 
-/** Claims until it is granted, as the retries of a sender do. */
+/** Claims until it is granted, as the retries of a sender do: a claim that met too many others was answered 503. */
 export async function grantedInTheEnd<Extra extends object>(
   claim: () => ClaimResult<Extra> | Promise<ClaimResult<Extra>>,
 ): Promise<Claim<Extra>> {
   let next: ClaimResult<Extra> | undefined;
   await until(async () => {
-    next = await claim();
-    return next.status === 'claimed';
+    next = await Promise.resolve(claim()).catch((error) => {
+      if (!/could not serialize|Deadlock|deadlock|Record has changed/.test(String(error))) throw error;
+      return undefined;
+    });
+    return next?.status === 'claimed';
   });
   return granted(next as ClaimResult<Extra>);
 }

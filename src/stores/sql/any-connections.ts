@@ -5,6 +5,7 @@ import { ConfigurationError, StoreError } from '../../errors.js';
 import { show } from '../../misuse.js';
 import { isBusy, withRetry } from './conflicts.js';
 import type { Connections, InTransaction, Reply, Row, RunSql, SyncConnections } from './connections.js';
+import { isThenable } from './once.js';
 import { Statement } from './statement.js';
 import type { TransactionOf } from './transaction-of.js';
 
@@ -157,7 +158,15 @@ export class AnyConnections implements Connections {
 
   #queryAtOnce(client: unknown, statement: Statement, parameters: readonly unknown[]): Reply {
     const portable = this.#portableOf(statement);
-    return portable.read(this.#send(client, portable.text, portable.values(parameters)));
+    const rows = this.#send(client, portable.text, portable.values(parameters));
+    if (isThenable(rows)) {
+      // What it rejects with later must not end the process.
+      Promise.resolve(rows).catch(() => {});
+      throw new ConfigurationError(
+        'query returned a promise, but the transaction of this database is synchronous. Return the rows themselves.',
+      );
+    }
+    return portable.read(rows);
   }
 
   #portableOf(statement: Statement): Portable {

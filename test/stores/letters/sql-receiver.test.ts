@@ -29,6 +29,7 @@ describeEachClient('a receiver with dead letters through %s', (client) => {
   let letters: SqlLetters;
   const place = isPostgres(client) ? '$1' : '?';
   const inSchema = (table: string) => `${letters.schema}.${table}`;
+  const tableOf = (table: string) => (client === 'sqlite' ? table : inSchema(table));
 
   beforeAll(async () => {
     letters = await openLetters(client);
@@ -56,13 +57,24 @@ describeEachClient('a receiver with dead letters through %s', (client) => {
     (await lettersOf(hooks)).map(({ eventId, reason, attempts }) => [eventId, reason, attempts]);
 
   /** A refund, and a receiver whose handler writes its payment inside `once`, and fails there until it is told otherwise. */
-  function paying(namespace: string, given: Given = {}, write = pay) {
+  function paying(namespace: string, given: Given = {}, write = pay, before?: () => Promise<void>) {
     const bank = { fails: true };
-    const handler = ({ id }: { id: string }, { once }: WithOnce<object>) =>
-      once(async (tx) => {
+    const check = () => {
+      if (bank.fails) throw new Error('the bank is down');
+    };
+    const handler = async ({ id }: { id: string }, { once }: WithOnce<object>) => {
+      await before?.();
+      if (client === 'sqlite')
+        return once(() => {
+          // Synchronous: the promise is that of the helper.
+          void write({ query: letters.run } as Ledger, id);
+          check();
+        });
+      return once(async (tx) => {
         await write(tx as Ledger, id);
-        if (bank.fails) throw new Error('the bank is down');
+        check();
       });
+    };
     const options = { privateKey: KEY, logger: false, ...stores(), namespace, ...given } as object;
     const hooks = receiver({ ...options, events: { 'refund.made': REFUND } });
     hooks.on('*', handler as never, { name: 'ledger' });
@@ -82,11 +94,9 @@ describeEachClient('a receiver with dead letters through %s', (client) => {
 
   test('removes what the journal kept when it is processed, and keeps it when the handler fails', async () => {
     const seen: unknown[] = [];
-    const look = async (transaction: Ledger, id: string) => {
+    const { bank, hooks, id, send } = paying('journal', { journal: true }, pay, async () => {
       seen.push(...(await eventsOf(hooks)));
-      await pay(transaction, id);
-    };
-    const { bank, hooks, id, send } = paying('journal', { journal: true }, look);
+    });
     expect(await send()).toEqual([500, 'HANDLER_FAILED']);
     bank.fails = false;
     expect(await send()).toEqual([200, 'processed']);
@@ -146,13 +156,15 @@ describeEachClient('a receiver with dead letters through %s', (client) => {
           name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
           value,
         ]);
-      const query: typeof database.query = async (by, sql, values) => {
-        const rows = await database.query(by, sql, values);
-        return Array.isArray(rows) ? rows.map((row) => Object.fromEntries(camelCase(row))) : rows;
+      const renamedIn = (rows: unknown) =>
+        Array.isArray(rows) ? rows.map((row) => Object.fromEntries(camelCase(row))) : rows;
+      const query: typeof database.query = (by, sql, values) => {
+        const rows = database.query(by, sql, values);
+        return rows instanceof Promise ? rows.then(renamedIn) : renamedIn(rows);
       };
       const renamed = { ...database, query };
-      const store = sqlStore({ ...renamed, table: inSchema('webhook_event') });
-      const deadLetters = sqlDeadLetters({ ...renamed, table: inSchema('dead_letter'), encryptionKeys });
+      const store = sqlStore({ ...renamed, table: tableOf('webhook_event') });
+      const deadLetters = sqlDeadLetters({ ...renamed, table: tableOf('dead_letter'), encryptionKeys });
       const { bank, hooks, id, send } = paying('camel', { store, deadLetters });
       await store.ping();
       expect(await send()).toEqual([500, 'HANDLER_FAILED']);

@@ -457,7 +457,7 @@ describe('an invalid address or token', () => {
     ],
     ['another page', (_, res) => void res.send('<h1>'), /answered 200, but it is not a dead-letter page/],
     ['another JSON', (_, res) => void res.json([1]), /answered 200, but it is not a dead-letter page/],
-    ['another path', (_, __, next) => next(), /answered 404, but it is not a dead-letter page\. Pass --page/],
+    ['another path', (_, __, next) => next(), /answered 404, but it is not a dead-letter page\. Set --page/],
     [
       'a login',
       (_, res) => res.redirect('https://login.example/?to=c4nary'),

@@ -92,7 +92,7 @@ test('simulate that would deliver to itself', async () => {
   await expectRefused(
     words,
     {},
-    /^--forward is the simulator's own address\. Pass the URL of your endpoint\./,
+    /^--forward is the simulator's own address\. Use the URL of your endpoint\./,
   );
 });
 
