@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { expect } from '@jest/globals';
 import { listFiles } from '../setup/list-files.js';
 import { freePort } from '../setup/ports.js';
+import { isMissing } from '../setup/programs.js';
 import { type Command, commandsOf, installs, startExample } from '../setup/readme.js';
 import { ROOT, type Running, shell } from '../setup/shell.js';
 import { INSTALLED_ONLY, packedInto, QUICKLY } from './consumer.js';
@@ -104,6 +105,7 @@ function importedIn(folder: string): string[] {
 function missingHere(packages: readonly string[]): string | undefined {
   if (packages.includes('pg-boss') && !runsHere('22.12')) return 'Node 22.12, for pg-boss 12';
   if (packages.includes('pg') && !postgres) return 'Postgres';
+  if (packages.includes('better-sqlite3') && isMissing('better-sqlite3')) return 'better-sqlite3';
   if (packages.some((name) => ['redis', 'ioredis', 'bullmq'].includes(name)) && !redis) return 'Redis';
   return undefined;
 }

@@ -1,7 +1,8 @@
 // Gives many examples their packages from one installation: each sees what its README installs, and nothing else.
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { ROOT } from '../setup/shell.js';
 import { consumer } from './consumer.js';
 
 interface Manifest {
@@ -21,6 +22,10 @@ export async function installOnce(
   const others = [...new Set(packages)].filter((name) => name !== OURS).sort();
   const project = await consumer('examples', others);
   const installed = join(project.folder, 'node_modules');
+  // Its addon is built by a script of npm, and none runs here.
+  const addon = 'better-sqlite3/build';
+  if (others.includes(dirname(addon)))
+    cpSync(join(ROOT, 'node_modules', addon), join(installed, addon), { recursive: true });
   const link = (name: string, modules: string) => {
     const place = join(modules, name);
     mkdirSync(dirname(place), { recursive: true });
