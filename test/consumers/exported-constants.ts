@@ -11,10 +11,13 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
   Matching: "<'*'>",
   Once: '<object>',
   OnceContract: '<object>',
+  OnceSync: '<object>',
   RunTransaction: '<object>',
   SqlDatabase: '<object>',
+  SqliteDatabase: '<object>',
   TransactionOf: '<object>',
   WithOnce: '<object>',
+  WithOnceSync: '<object>',
 };
 
 /** The compiler writes the type of a member only where nothing names the whole. */

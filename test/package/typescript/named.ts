@@ -21,7 +21,7 @@ import * as pgBoss from 'payment-webhooks/queues/pg-boss';
 import { faultKinds, seeds, startSimulator } from 'payment-webhooks/simulator';
 import { postgresDeadLetters, postgresInbox, postgresStore } from 'payment-webhooks/stores/postgres';
 import { redisDeadLetters, redisInbox, redisStore } from 'payment-webhooks/stores/redis';
-import { sqlDeadLetters, sqlInbox, sqliteInbox, sqlStore } from 'payment-webhooks/stores/sql';
+import { sqlDeadLetters, sqlInbox, sqliteDatabase, sqliteInbox, sqlStore } from 'payment-webhooks/stores/sql';
 import {
   badDeliveries,
   deadLetterContract,
@@ -40,6 +40,7 @@ import { z } from 'zod';
 const pool = new Pool();
 const redis = { sendCommand: async () => null };
 const sql = { dialect: 'postgres', client: pool, query: async () => [] } as const;
+const file = { prepare: () => ({ all: () => [{}], run: () => undefined }), exec: () => undefined };
 const events = { 'refund.succeeded': z.object({ refund: z.object({ id: z.string() }) }) };
 const keys = { privateKey: 'pri_x' };
 
@@ -58,8 +59,9 @@ export const inboxes = {
   redis: redisInbox(redis),
   postgres: postgresInbox({ pool }),
   sql: sqlInbox(sql),
-  sqlite: sqliteInbox({ prepare: () => ({ all: () => [{}], run: () => undefined }), exec: () => undefined }),
+  sqlite: sqliteInbox(file),
 };
+export const inFile = receiver({ store: sqlStore(sqliteDatabase(file)) });
 export const inFake = receiver({ store: fakeOnce(pool) });
 export const withoutStore = receiver({ store: false }).on('transaction.paid', () => {});
 export const stores = [memoryStore(), redisStore(redis), postgresStore({ pool }), sqlStore(sql)] as const;
