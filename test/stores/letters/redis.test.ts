@@ -171,11 +171,11 @@ withRedis('dead letters in Redis', () => {
     const rare = aLetter({ reason: 'unknown' });
     for (const letter of [...kept, rare]) void open({ prefix: own }).keep(letter);
     const sendCommand: SendCommand = async (...args) => {
-      await pause(60);
+      await pause(200);
       return io.call(...args);
     };
     const deadLetters = open({ prefix: own, sendCommand });
-    const hooks = receiver({ privateKey: KEY, logger: false, deadLetters, storeTimeout: 700 });
+    const hooks = receiver({ privateKey: KEY, logger: false, deadLetters, storeTimeout: 2_000 });
     expect(await hooks.deadLetters.count()).toMatchObject({ total: 2_601 });
     const replayed = await hooks.deadLetters.replay({ reason: 'unknown', keys: 'any', dryRun: true });
     expect(replayed.events).toMatchObject([{ eventName: rare.eventName, stillInvalid: 1 }]);
