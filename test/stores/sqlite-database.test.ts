@@ -1,10 +1,10 @@
 // sqliteDatabase(): every driver, the settings that make its commits durable, and what it refuses.
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { sqliteDatabase } from 'payment-webhooks/stores/sql';
-import { SQLITE_DRIVERS, type Sqlite, sqliteFile } from '../setup/open-sqlite.js';
+import { EACH_SQLITE, type Sqlite, sqliteFile } from '../setup/open-sqlite.js';
 import { needing } from '../setup/platform.js';
 
-needing('SQLite').describe.each(SQLITE_DRIVERS)('sqliteDatabase() of %s', (_, open) => {
+needing('SQLite').describe.each(EACH_SQLITE)('sqliteDatabase() of %s', (_, open) => {
   const { file, remove } = sqliteFile();
   const opened: Sqlite[] = [];
   const connect = (path = file) => {

@@ -3,13 +3,13 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { afterEach, expect, test } from '@jest/globals';
 import { sqliteDatabase, sqlStore } from 'payment-webhooks/stores/sql';
 import { describeThrown } from '../../src/claims/describe-thrown.js';
-import { SQLITE_DRIVERS, type Sqlite, sqliteFile } from '../setup/open-sqlite.js';
+import { EACH_SQLITE, type Sqlite, sqliteFile } from '../setup/open-sqlite.js';
 import { needing } from '../setup/platform.js';
 import { granted } from './worlds.js';
 
 const request = { leaseMs: 60_000, fingerprint: 'a'.repeat(12) };
 
-needing('SQLite').describe.each(SQLITE_DRIVERS)('a store on SQLite by %s', (_, open) => {
+needing('SQLite').describe.each(EACH_SQLITE)('a store on SQLite by %s', (_, open) => {
   const ends: (() => unknown)[] = [];
   afterEach(() => {
     for (const end of ends.splice(0).reverse()) end();

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type OnceSync, type SqlDatabase, sqliteDatabase, sqlStore } from 'payment-webhooks/stores/sql';
-import { SQLITE_DRIVERS, type Sqlite, sqliteFile } from '../setup/open-sqlite.js';
+import { EACH_SQLITE, type Sqlite, sqliteFile } from '../setup/open-sqlite.js';
 import { needing } from '../setup/platform.js';
 import { keepsTheContract, walksAsPromised } from './contract.js';
 import { granted } from './worlds.js';
@@ -12,7 +12,7 @@ const request = { leaseMs: 60_000, fingerprint: 'a'.repeat(12) };
 const LOCKED = { message: expect.stringContaining('locked') };
 const inWords = (error: unknown) => (error as Error).message;
 
-needing('SQLite').describe.each(SQLITE_DRIVERS)('sqlStore() on SQLite by %s', (_, open) => {
+needing('SQLite').describe.each(EACH_SQLITE)('sqlStore() on SQLite by %s', (_, open) => {
   const { file, remove } = sqliteFile();
   const opened: Sqlite[] = [];
   const connect = (path = file) => {

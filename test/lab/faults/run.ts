@@ -213,7 +213,10 @@ function jobs(_modes: readonly Mode[], { boss }: Size): Planned[] {
 }
 
 function files(_modes: readonly Mode[], { sqlite }: Size): Planned[] {
-  if (SQLITE_DRIVERS.length === 0) return [];
+  if (SQLITE_DRIVERS.length === 0) {
+    process.stdout.write('sqlite: skipped, because no driver of SQLite works here\n');
+    return [];
+  }
   return [true, false].map((once) => ({
     name: `sqlite: four processes on one file${once ? ', once' : ''}`,
     run: () => runSqliteCampaign({ once, ...sqlite, progress }),
