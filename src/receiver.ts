@@ -2,10 +2,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { SignatureFingerprint } from './claims/fingerprint.js';
 import { type ForgottenEvent, forgetEvent } from './claims/forget-event.js';
-import { userOfInbox } from './claims/inbox-user.js';
+import { type InboxUser, userOfInbox } from './claims/pruner.js';
 import type { DeadLetterStore } from './contracts/dead-letter-store.js';
 import type { ForgetResult } from './contracts/idempotency-store.js';
-import type { InboxUser } from './contracts/inbox.js';
 import { type DeadLetters, openDeadLetters, openRedrive } from './dead-letters/dead-letters.js';
 import { Letter, type LetterRules, letterRules } from './dead-letters/letter.js';
 import { defaultLogger, runsInWorker } from './default-logger.js';

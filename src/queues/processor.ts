@@ -1,6 +1,6 @@
 // Processes jobs of any queue: runs the handlers, and returns a verdict.
 
-import { userOfInbox } from '../claims/inbox-user.js';
+import { userOfInbox } from '../claims/pruner.js';
 import { DeliveryLog } from '../deliveries/delivery-log.js';
 import { ConfigurationError } from '../errors.js';
 import type { EventSchemas } from '../events/event.js';

@@ -1,8 +1,8 @@
 // Prunes an inbox about once an hour, from the first delivery until the last receiver closes.
 import { AsyncResource } from 'node:async_hooks';
+import { PRUNER, type Pruner } from '../../claims/pruner.js';
 import type { DeadLetterStore } from '../../contracts/dead-letter-store.js';
 import type { IdempotencyStore } from '../../contracts/idempotency-store.js';
-import { PRUNER, type Pruner } from '../../contracts/inbox.js';
 import { ConfigurationError } from '../../errors.js';
 import { show } from '../../misuse.js';
 
