@@ -1,4 +1,4 @@
-// What messages about a wrong argument are made of: what was given, the name that was meant, options that do not exist.
+// What is wrong with what was passed: how to show it, the name that was meant, unknown options, text that cannot be a secret.
 import { ConfigurationError } from './errors.js';
 
 /** A private key, or an address with a password, such as that of a database. */
@@ -76,4 +76,93 @@ export function refuseUnknownOptions(options: object, known: readonly string[], 
   const hint = alias ? ` Did you mean "${alias}"?` : didYouMean(unknown, known);
   const all = known.length > 0 ? ` The options are ${known.join(', ')}.` : '';
   throw new ConfigurationError(`${prefix}Unknown option "${unknown}".${hint}${all}`);
+}
+
+// Default_Ignorable_Code_Point has the zero-width characters, the byte-order mark and the fillers; Cf the other formats.
+const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\p{Cf}\u0080-\u009f\p{Zl}\p{Zp}]/u;
+/** A space of another width looks like the one on the keyboard. */
+const ODD_SPACE = /(?! )\p{Zs}/u;
+
+/** Each names what the person typed. A random secret matches none: only whole words, in a frame. */
+const PLACEHOLDERS: readonly (readonly [form: string, pattern: RegExp])[] = [
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the form itself
+  ['${…}', /^\$\{[\w .:-]*\}$|\$\{\{? *[A-Za-z_]\w{2,}[^{}]*\}/],
+  ['{{…}}', /^\{\{[\w .:|/-]*\}\}$/],
+  ['$(…)', /^\$\([\w .:/-]*\)$/],
+  ['#{…}', /^#\{[\w .:-]*\}#?$/],
+  ['{…}', /^\{[\w .:-]*\}$/],
+  ['$NAME', /^\$(?:env:\w+|[A-Z_][A-Z0-9_]*|\w*(?:[Kk]ey|[Ss]ecret))$/],
+  ['%NAME%', /^%[A-Za-z_]\w*%$/],
+  ['<…>', /^<[\w .:'/-]*>$|^<%.*%>$/s],
+  ['__…__', /^(?:__\w+__|@@\w+@@)$/],
+  ['[…]', /^\[[\w .:'/-]*\]$/],
+  ['***', /^\*+$|\*{4,}|[•●]{2,}/],
+  ['…', /…|^\.{2,}$|\.{3,}$/],
+  ['xxx', /^(?:[a-z]+[-_])*x{3,}(?:[-_]x+)*$/i],
+  ['your_…', /^your(?:[-_ ]|(?:private|secret|live|api)?key)/i],
+  [
+    'changeme',
+    /^(?:change|replace|insert|enter|paste)[-_ ]?(?:me|it|this|with|your|the|key|private|secret|here)(?![a-z0-9])/i,
+  ],
+  ['…_here', /[-_ ]here$/i],
+  ['private_key', /^private[-_ ]?key$/i],
+  ['placeholder', /^(?:placeholder|todo|tbd|fixme|redacted)$/i],
+];
+
+const MISSING =
+  /^(?:undefined|null|none|nil|nan|true|false|\(null\)|<nil>|\[object \w+\]|promise \{ ?<\w+> ?\})$/i;
+const VARIABLE = /^(?:process\.env\.)?[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:KEY|SECRET|TOKEN)$/;
+/** What a program was to replace by the secret that it names. */
+const REFERENCE =
+  /^(?:ref\+)?[a-z][\w+.-]*:\/\/|^(?:encrypted|vault|kms):|^ENC\[|^\$ANSIBLE_VAULT|^!(?:Ref|Sub|GetAtt)\b|^arn:aws[\w-]*:|^@Microsoft\.KeyVault\(|^projects\/[^/]+\/secrets\//;
+
+/** Where secrets are mounted. */
+const FILE = /^\/(?:run|var|etc|home|usr|tmp|mnt|opt)\/[\w./-]+$/;
+
+/**
+ * What is wrong with the text, without quoting it; undefined if it may be a secret.
+ *
+ * @param prefix what may stand before the random part
+ * @param advice where to get the secret
+ */
+export function secretFault(text: string, prefix: RegExp, advice: string): string | undefined {
+  if (text.startsWith('\ufeff'))
+    return 'begins with a byte-order mark (BOM), which is not part of it. Save the file without one.';
+  const hidden = (INVISIBLE.exec(text) ?? ODD_SPACE.exec(text))?.[0];
+  if (hidden !== undefined)
+    return `has an invisible character (${codePoint(hidden)}) in it. Type it again, or paste it as plain text.`;
+  if (text.includes('\ufffd'))
+    return 'was read in the wrong encoding: it has U+FFFD in it. Read it as UTF-8.';
+  if (/^(["'`])\1$/.test(text)) return `is an empty value in quotes. ${advice}`;
+  const bare = text.replace(/^["'`](.*)["'`]$/s, '$1').replace(prefix, '');
+  if (MISSING.test(bare)) return 'is the text of a missing value. Check the variable that it is read from.';
+  if (VARIABLE.test(bare)) return 'is the name of a variable. Pass the value of that variable.';
+  if (REFERENCE.test(bare))
+    return 'is a reference to a secret, which nothing has resolved. Pass the secret itself.';
+  if (FILE.test(bare)) return 'is the path of a file. Read the file, and pass the secret in it.';
+  if (isJson(bare)) return 'is JSON. Parse it, and pass the secret in it.';
+  const form = PLACEHOLDERS.find(([, pattern]) => pattern.test(bare))?.[0];
+  return form && `is a placeholder of the form ${form}: anyone could guess it. ${advice}`;
+}
+
+function codePoint(character: string): string {
+  return `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
+}
+
+function isJson(text: string): boolean {
+  if (!/^[{[]/.test(text)) return false;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** What a byte-order mark of UTF-16 is in the encodings that a file is read with by mistake. */
+const MARK = /^(?:\ufeff|\ufffd\ufffd|\u00ff\u00fe|\u00fe\u00ff)/;
+
+/** Whether text of ASCII was saved as UTF-16 and read in another encoding: every second character is a NUL. */
+export function isUtf16Ascii(text: string): boolean {
+  return /^(?:[^\0]\0){4,}$|^(?:\0[^\0]){4,}$/.test(text.replace(MARK, ''));
 }

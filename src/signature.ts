@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import { createHmac, createSecretKey, hash, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { ConfigurationError } from './errors.js';
-import { isUtf16Ascii, secretFault } from './secret-text.js';
+import { isUtf16Ascii, secretFault } from './misuse.js';
 
 /** A private key as a string or bytes. Bytes that are text are checked as that string. */
 export type PrivateKey = string | Uint8Array;

@@ -1,6 +1,6 @@
 // The client's credential: a private key or an access token, its header, and its redaction.
 import { ConfigurationError } from '../errors.js';
-import { secretFault } from '../secret-text.js';
+import { secretFault } from '../misuse.js';
 import { keyFault } from '../signature.js';
 
 /**

@@ -13,6 +13,7 @@ import type { LetterOptions } from './letters/stored-letters.js';
 import { sqlEngine, type TableStore } from './sql/engine.js';
 import { type ClientOf, PgConnections, type PostgresPool } from './sql/pg-connections.js';
 import { PostgresDialect } from './sql/postgres.js';
+import { parseTable } from './sql/statement.js';
 
 export type * from '../contracts/for-doors.js';
 export type { PostgresClient, PostgresPool, PostgresQuery, PostgresReply } from './sql/pg-connections.js';
@@ -48,6 +49,7 @@ export function postgresInbox<Pool extends PostgresPool>(
   const connections = new PgConnections(pool);
   const database = {
     connections,
+    parse: parseTable,
     Dialect: PostgresDialect,
     Rows: PostgresLetterRows,
     files: '.sql',

@@ -13,8 +13,9 @@ import { AnyConnections, DATABASE_OPTIONS, type SqlDatabase } from './sql/any-co
 import { sqlEngine, type TableStore } from './sql/engine.js';
 import { MysqlDialect } from './sql/mysql.js';
 import { PostgresDialect } from './sql/postgres.js';
-import { SqliteDialect } from './sql/sqlite.js';
+import { SqliteDialect, sqliteTable } from './sql/sqlite.js';
 import { type SqliteDatabase, sqliteDatabase } from './sql/sqlite-database.js';
+import { parseTable } from './sql/statement.js';
 import type { TransactionOf } from './sql/transaction-of.js';
 
 export type * from '../contracts/for-doors.js';
@@ -69,9 +70,9 @@ export function sqlInbox(
 }
 
 const TABLES = {
-  postgres: { Dialect: PostgresDialect, Rows: PostgresLetterRows, files: '.sql' },
-  mysql: { Dialect: MysqlDialect, Rows: MysqlLetterRows, files: '.mysql.sql' },
-  sqlite: { Dialect: SqliteDialect, Rows: SqliteLetterRows, files: '.sqlite.sql' },
+  postgres: { parse: parseTable, Dialect: PostgresDialect, Rows: PostgresLetterRows, files: '.sql' },
+  mysql: { parse: parseTable, Dialect: MysqlDialect, Rows: MysqlLetterRows, files: '.mysql.sql' },
+  sqlite: { parse: sqliteTable, Dialect: SqliteDialect, Rows: SqliteLetterRows, files: '.sqlite.sql' },
 } as const;
 
 /**

@@ -140,6 +140,11 @@ describe('what is refused, and what to do', () => {
     ['postgresInbox() of nothing', () => postgresInbox(undefined as never), 'pool is undefined'],
     ['postgresInbox() of the pool itself', () => postgresInbox(pool as never), 'Unknown option'],
     ['the option table', () => postgresInbox({ pool, table: 'x' } as never), 'Unknown option "table".'],
+    [
+      'a table of SQLite with a schema',
+      () => sqlInbox({ dialect: 'sqlite', client: {}, query: () => [], deadLetterTable: 'main.x' }),
+      'deadLetterTable is "main.x". Pass a name without a schema',
+    ],
     ['a table that needs quotes', () => postgresInbox({ pool, eventTable: 'a-b' }), 'eventTable is "a-b".'],
     [
       'a table of letters that needs quotes',

@@ -6,7 +6,6 @@ import { hasCode, isMissingTable } from '../sql/conflicts.js';
 import type { Connections } from '../sql/connections.js';
 import type { Dialect } from '../sql/dialect.js';
 import { sqlEngine, type TableStore } from '../sql/engine.js';
-import { parseTable } from '../sql/statement.js';
 import { type InboxOf, type InboxOptions, prunedInbox } from './pruned.js';
 
 export interface TableOptions extends InboxOptions {
@@ -27,6 +26,8 @@ export const TABLE_OPTIONS = [
 /** Where the tables are, and their dialect of SQL. */
 interface Database {
   readonly connections: Connections;
+  /** Checks the name of a table. */
+  readonly parse: (name: unknown, option: string) => unknown;
   readonly Dialect: new (table: unknown) => Dialect;
   readonly Rows: new (connections: Connections, table: unknown, retentionMs: number) => SqlLetterRows;
   /** The ending of its files in docs/sql. */
@@ -35,11 +36,11 @@ interface Database {
 
 /** @throws {ConfigurationError} for an invalid option */
 export function inboxInTables<Extra extends object>(
-  { connections, Dialect, Rows, files }: Database,
+  { connections, parse, Dialect, Rows, files }: Database,
   { eventTable = 'webhook_event', deadLetterTable = 'dead_letter', ...options }: TableOptions,
 ): InboxOf<TableStore<Extra>, ReturnType<typeof storedInSql>> {
-  parseTable(eventTable, 'eventTable');
-  parseTable(deadLetterTable, 'deadLetterTable');
+  parse(eventTable, 'eventTable');
+  parse(deadLetterTable, 'deadLetterTable');
   if (eventTable === deadLetterTable)
     throw new ConfigurationError(
       `eventTable and deadLetterTable are both "${eventTable}". Give each its own table.`,

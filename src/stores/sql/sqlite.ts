@@ -34,11 +34,11 @@ const UNDO_ROW = new Statement('ROLLBACK TO payment_webhooks_once', { prepared: 
  *
  * @throws {ConfigurationError} if it has a schema: a commit to attached files is not atomic in WAL mode
  */
-export function sqliteTable(name: unknown): ReturnType<typeof parseTable> {
-  const parsed = parseTable(name);
+export function sqliteTable(name: unknown, option = 'table'): ReturnType<typeof parseTable> {
+  const parsed = parseTable(name, option);
   if (parsed.table.includes('.'))
     throw new ConfigurationError(
-      `table is ${JSON.stringify(name)}. Pass a name without a schema: SQLite does not commit to attached files at once.`,
+      `${option} is ${JSON.stringify(name)}. Pass a name without a schema: SQLite does not commit to attached files at once.`,
     );
   return parsed;
 }

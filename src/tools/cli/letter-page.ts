@@ -3,7 +3,7 @@
 import { isLoopback } from '../../client/options.js';
 import { REASONS } from '../../contracts/dead-letter-store.js';
 import type { ReplayFilter } from '../../dead-letters/dead-letter-filter.js';
-import { secretFault } from '../../secret-text.js';
+import { secretFault } from '../../misuse.js';
 import { isKeyId } from '../../signature.js';
 import type { JsonLetter, LetterList, Revealed } from '../letters/server/letter-json.js';
 import { CommandError, connectionExitCode, EXIT, jsonOption, text, UsageError } from './command.js';
