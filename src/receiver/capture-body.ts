@@ -3,7 +3,8 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { types } from 'node:util';
 import { Rejection } from '../errors.js';
-import { type BodyFailure, type BodyRules, readBody, readWebBody } from '../http/read-body.js';
+import { type BodyRules, readBody, readWebBody } from '../http/read-body.js';
+import type { BodyFailure } from '../http/sized-body.js';
 import type { Configuration } from '../options/options.js';
 
 /** A Node request, a fetch Request, or the body that a platform has already read. */
