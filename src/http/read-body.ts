@@ -12,12 +12,9 @@ export interface BodyRules {
   readonly timeout: number;
 }
 
-/**
- * Reads the body of a Node request. Every listener costs a microsecond with Express 5 on Node 20. Rejects if raw-body cannot be
- * loaded.
- */
+/** Reads the body of a Node request. Every listener costs a microsecond with Express 5 on Node 20. */
 export function readBody(stream: IncomingMessage, rules: BodyRules): Promise<Buffer | BodyFailure> {
-  return new Promise((resolve, reject) => {
+  return new Promise((resolve) => {
     let collector: BodyCollector;
     let settled = false;
     let deadline: NodeJS.Timeout | undefined;
@@ -42,8 +39,9 @@ export function readBody(stream: IncomingMessage, rules: BodyRules): Promise<Buf
     // Not at the last byte: only when its request has ended does `server.close()` treat the connection as idle.
     const onEnd = () => settle(attempt(() => collector.end()));
     const onClose = () => settle('aborted');
-    const collectWith = (ready: BodyCollector) => {
+    const collectWith = (ready: BodyCollector | 'not loaded') => {
       if (settled) return;
+      if (ready === 'not loaded') return settle(ready);
       collector = ready;
       stream.on('data', onData).on('end', onEnd);
       // A middleware may have paused it, and will not resume it again.
@@ -54,14 +52,11 @@ export function readBody(stream: IncomingMessage, rules: BodyRules): Promise<Buf
     const made = collectorOf(rules);
     if (!('then' in made)) return collectWith(made);
     stream.pause();
-    made.then(collectWith).catch((error) => {
-      reject(error);
-      settle('aborted');
-    });
+    made.then(collectWith);
   });
 }
 
-/** Reads the body of a fetch Request, which must be unread and not locked. Rejects if raw-body cannot be loaded. */
+/** Reads the body of a fetch Request, which must be unread and not locked. Never rejects. */
 export async function readWebBody(request: Request, rules: BodyRules): Promise<Buffer | BodyFailure> {
   if (!request.body) return rules.length ? 'other length' : Buffer.alloc(0);
   if (hasLeft(request)) return 'aborted';
@@ -75,14 +70,10 @@ export async function readWebBody(request: Request, rules: BodyRules): Promise<B
   signal?.addEventListener('abort', onAbort);
   // After a blocked event loop timers run before the network, so first read what has arrived.
   const deadline = setTimeout(() => setImmediate(stop, 'timeout'), rules.timeout);
-  let body: Buffer | BodyFailure = 'aborted';
-  try {
-    body = await Promise.race([readAll(reader, rules), stopped]);
-  } finally {
-    clearTimeout(deadline);
-    signal?.removeEventListener('abort', onAbort);
-    if (typeof body === 'string') reader.cancel().catch(() => {});
-  }
+  const body = await Promise.race([readAll(reader, rules), stopped]);
+  clearTimeout(deadline);
+  signal?.removeEventListener('abort', onAbort);
+  if (typeof body === 'string') reader.cancel().catch(() => {});
   return body;
 }
 
@@ -91,6 +82,7 @@ async function readAll(
   rules: BodyRules,
 ): Promise<Buffer | BodyFailure> {
   const collector = await collectorOf(rules);
+  if (collector === 'not loaded') return collector;
   try {
     for (;;) {
       const { done, value } = await reader.read();
@@ -118,14 +110,15 @@ export function hasLeft({ signal }: Request): boolean {
 
 let Chunked: typeof import('./chunked-body.js').ChunkedBody | undefined;
 
-/** Returns a promise only until raw-body is loaded. It rejects if that cannot be loaded. */
-function collectorOf({ length, limit }: BodyRules): BodyCollector | Promise<BodyCollector> {
+/** Returns a promise only until raw-body is loaded. It never rejects. */
+function collectorOf({ length, limit }: BodyRules): BodyCollector | Promise<BodyCollector | 'not loaded'> {
   if (length !== undefined) return new SizedBody(length);
   if (Chunked) return new Chunked(limit);
-  return import('./chunked-body.js').then(({ ChunkedBody }) => {
+  const loading = import('./chunked-body.js').then(({ ChunkedBody }) => {
     Chunked = ChunkedBody;
     return new ChunkedBody(limit);
   });
+  return loading.catch(() => 'not loaded' as const);
 }
 
 /** A collector only throws when out of memory. Thrown in a stream listener, that would end the process. */

@@ -1,7 +1,14 @@
 // Collects a body of announced length. Others are collected by chunked-body.ts.
 
 /** Why there is no body. */
-export type BodyFailure = 'aborted' | 'timeout' | 'other length' | 'text' | 'too large' | 'no memory';
+export type BodyFailure =
+  | 'aborted'
+  | 'timeout'
+  | 'other length'
+  | 'text'
+  | 'too large'
+  | 'no memory'
+  | 'not loaded';
 
 /** Collects the chunks of one body. Both methods throw when out of memory. */
 export interface BodyCollector {
