@@ -3,7 +3,7 @@ import { ConfigurationError, Rejection, SignatureError } from './errors.js';
 import { declareEvents, type EventSchemas, type UnknownEvent, type WebhookEvent } from './events/event.js';
 import { provideSchemas } from './events/load-schemas.js';
 import * as schemas from './events/schemas.js';
-import { byName } from './options/option-checks.js';
+import { ownEntries } from './options/option-checks.js';
 import { decodeEvent } from './receiver/decode-event.js';
 import { asBytes, isSignature, type PrivateKey, signingKeys, verify } from './signature.js';
 
@@ -38,7 +38,7 @@ export function constructEvent<const Events extends EventSchemas = {}>(
   const bytes = asBytes(rawBody);
   const keys = signingKeys(privateKey);
   provideSchemas(schemas);
-  const events = declareEvents(byName('events', options.events, 'schemas by event name'));
+  const events = declareEvents(ownEntries(options.events, 'events', 'schemas by event name'));
   if (signature === undefined || signature === null || signature === '')
     throw new SignatureError('SIGNATURE_MISSING');
   if (!isSignature(signature)) throw new SignatureError('SIGNATURE_MALFORMED');
