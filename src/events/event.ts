@@ -85,7 +85,7 @@ export function markUnknown<Event extends object>(event: Event): Event {
 }
 
 /**
- * Whether an event that `constructEvent` returned is a declared one; narrows it to the union.
+ * Whether an event that `constructEvent` of `payment-webhooks/verify` returned is a declared one; narrows it to the union.
  *
  * @example
  * const event = constructEvent({ rawBody, signature, privateKey });
