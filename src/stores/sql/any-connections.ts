@@ -53,8 +53,11 @@ const SQLITE_CLOCK = new Statement("SELECT typeof(strftime('%s', 'now', 'subsec'
   prepared: false,
 });
 
-/** For how long a statement waits for a lock of SQLite. Of all that wait, one tries: with a synchronous driver a try blocks. */
-const MAX_BUSY_MS = 2_000;
+/**
+ * For how long a statement waits for a lock of SQLite: less than `storeTimeout`, so that the log names the lock. Of all that wait, one
+ * tries: with a synchronous driver a try blocks.
+ */
+const MAX_BUSY_MS = 1_500;
 const BUSY_PAUSE_MS = 50;
 
 export class AnyConnections implements Connections {
@@ -115,8 +118,7 @@ export class AnyConnections implements Connections {
         else return await work();
       } catch (error) {
         if (performance.now() > end || !(isOpen || isBusy(error))) throw error;
-        if (isBusy(error) && error !== this.#busy?.error)
-          this.#busy = { error, until: performance.now() + BUSY_PAUSE_MS };
+        this.#waitAfter(error);
         await pause(BUSY_PAUSE_MS + Math.random() * BUSY_PAUSE_MS);
       }
     }
@@ -173,7 +175,20 @@ export class AnyConnections implements Connections {
 
   async #query(client: unknown, statement: Statement, parameters: readonly unknown[]): Promise<Reply> {
     const portable = this.#portableOf(statement);
-    return portable.read(await this.#send(client, portable.text, portable.values(parameters)));
+    let sent: unknown;
+    try {
+      sent = this.#send(client, portable.text, portable.values(parameters));
+    } catch (error) {
+      // A synchronous driver has blocked the event loop. Those that try in the same turn must know before they do.
+      this.#waitAfter(error);
+      throw error;
+    }
+    return portable.read(await sent);
+  }
+
+  #waitAfter(error: unknown): void {
+    if (isBusy(error) && error !== this.#busy?.error)
+      this.#busy = { error, until: performance.now() + BUSY_PAUSE_MS };
   }
 
   #queryAtOnce(client: unknown, statement: Statement, parameters: readonly unknown[]): Reply {
