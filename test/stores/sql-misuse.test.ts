@@ -2,7 +2,7 @@
 import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ConfigurationError, RetryAfterError, receiver } from 'payment-webhooks';
-import { type RunTransaction, sqlInbox, sqlStore } from 'payment-webhooks/stores/sql';
+import { type RunTransaction, sqlDeadLetters, sqlInbox, sqlStore } from 'payment-webhooks/stores/sql';
 import { fixtures } from 'payment-webhooks/testing';
 import type { Pool, PoolClient } from 'pg';
 import { KEY, receivable } from '../setup/delivery.js';
@@ -322,6 +322,35 @@ needing('postgres').describe('a query function that does not resolve with rows',
     const given = { ...overPg(pool), table: world.table };
     const store = sqlStore({ ...given, query: (_client, sql, values) => query(sql, values) });
     await expect((async () => store.claim('wrong rows', request))()).rejects.toThrow(message);
+  });
+
+  test('but with bytes in place of text: ping() says so, and not that the server is read-only', async () => {
+    const asBytes = (row: object) =>
+      Object.fromEntries(Object.entries(row).map(([k, v]) => [k, Buffer.from(`${v}`)]));
+    const query = async (_: unknown, sql: string, values: unknown[]) =>
+      (await pool.query(sql, values)).rows.map(asBytes);
+    const store = sqlStore({ ...overPg(pool), table: world.table, query });
+    await expect(store.ping()).rejects.toThrow('that the store cannot read');
+    // MySQL is asked the same question in other words.
+    const mysql = sqlStore({
+      dialect: 'mysql',
+      client: pool,
+      query: async () => [asBytes({ readonly: 0, autocommit: 1 })],
+    });
+    await expect(mysql.ping()).rejects.toThrow('that the store cannot read');
+  });
+
+  test('a migration has no dollar sign, which Sequelize and others take for a placeholder', async () => {
+    const sent: string[] = [];
+    const given = overPg(pool);
+    const query: (typeof given)['query'] = (client, sql, values) => {
+      sent.push(sql);
+      return given.query(client, sql, values);
+    };
+    for (const store of [sqlStore({ ...given, query }), sqlDeadLetters({ ...given, query })])
+      await store.migrate();
+    expect(sent).toHaveLength(2);
+    expect(sent.join()).not.toContain('$');
   });
 });
 

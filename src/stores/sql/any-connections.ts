@@ -62,8 +62,11 @@ const ONE_CONNECTION =
   'client uses the connection of open transactions, whose rollback would undo claims and letters of other events. Give the store ' +
   'a client with a connection of its own, such as a second DataSource or PrismaClient, or a pool.';
 
-/** For how long a statement waits for a lock of SQLite. Of all that wait, one tries: with a synchronous driver a try blocks. */
-const MAX_BUSY_MS = 2_000;
+/**
+ * For how long a statement waits for a lock of SQLite: less than `storeTimeout`, so that the log names the lock. Of all that wait,
+ * one tries: with a synchronous driver a try blocks.
+ */
+const MAX_BUSY_MS = 1_500;
 const BUSY_PAUSE_MS = 50;
 
 export class AnyConnections implements Connections {
@@ -249,9 +252,10 @@ async function runOnce(transaction: RunTransaction<unknown>, work: InTransaction
     );
 }
 
-/** Many clients send one statement at a time. */
+/** Many clients send one statement at a time, and some take a dollar sign for a placeholder. */
 function asOneStatement(statements: string): string {
-  return `DO $$BEGIN${statements.replaceAll('SELECT pg_advisory', 'PERFORM pg_advisory')}\nEND$$`;
+  const body = statements.replaceAll('SELECT pg_advisory', 'PERFORM pg_advisory').replaceAll("'", "''");
+  return `DO 'BEGIN${body}\nEND'`;
 }
 
 /** A statement for any client: each placeholder occurs once, in the order of the values, and is text. */
