@@ -11,8 +11,15 @@ import type {
   WithOnce,
 } from '../../contracts/idempotency-store.js';
 import { newToken, type Owner } from '../../contracts/token.js';
+import { Batches } from './batches.js';
 import type { Connections } from './connections.js';
-import { type ClaimParameters, claimParameters, type Dialect } from './dialect.js';
+import {
+  type Answer,
+  type ClaimParameters,
+  type CompletionParameters,
+  claimParameters,
+  type Dialect,
+} from './dialect.js';
 import { type CallsOfHandler, type NewOnceRow, OnceCalls, type OnceRow } from './once.js';
 import { OnceSyncCalls } from './once-sync.js';
 
@@ -38,9 +45,30 @@ export interface TableStore<Extra extends object> extends IdempotencyStore<Extra
   ping(): Promise<void>;
 }
 
-export function sqlEngine<Transaction>(options: EngineOptions): TableStore<WithOnce<Transaction>> {
-  const { connections, dialect, retentionMs } = options;
+/** With the calls that share statements. */
+interface Engine extends EngineOptions {
+  readonly claims: Batches<ClaimParameters, Answer>;
+  /** Answers with the keys of rows that are not committed: then nothing has changed. */
+  readonly completions: Batches<CompletionParameters, boolean | readonly string[]>;
+}
+
+export function sqlEngine<Transaction>(given: EngineOptions): TableStore<WithOnce<Transaction>> {
+  const { connections, dialect, retentionMs } = given;
   const { run } = connections;
+  // A synchronous driver never leaves a call waiting, so what one turn of the event loop calls shares a statement and its commit.
+  const soon = typeof connections.once === 'object' ? setImmediate : queueMicrotask;
+  const claims: Engine['claims'] = new Batches('claim', soon, {
+    together: (calls) => dialect.claimTogether(run, calls),
+    confirmed: { status: 'claimed', attempt: 1, finished: [] },
+    alone: (call, isKnown) => dialect.claim(run, call, isKnown),
+  });
+  const completions: Engine['completions'] = new Batches('complete', soon, {
+    together: (calls) => dialect.completeTogether(run, calls),
+    confirmed: true,
+    alone: (call) =>
+      call.rows.length > 0 ? dialect.completeAfter(run, call) : dialect.complete(run, call, call.keepMs),
+  });
+  const options = { ...given, claims, completions };
   return {
     scope: 'shared',
     retentionMs,
@@ -67,14 +95,14 @@ type RowResult<Transaction> =
 
 /** Every step of a claim commits by itself. */
 async function claimRow<Transaction>(
-  options: EngineOptions,
+  options: Engine,
   key: string,
   request: ClaimRequest,
 ): Promise<RowResult<Transaction>> {
   const { connections, dialect, retentionMs } = options;
   const { run } = connections;
   const owner = claimParameters(key, request, retentionMs);
-  const answer = await dialect.claim(run, owner);
+  const answer = await options.claims.call(owner);
   if (answer.status !== 'claimed') return answer;
   const { attempt, finished } = answer;
   const handlers: CallsOfHandler<WithOnce<Transaction>>[] = [];
@@ -117,14 +145,14 @@ function newRow({ key, fingerprint, keepMs }: ClaimParameters, name: string): On
 }
 
 async function complete(
-  { connections: { run }, dialect, retentionMs }: EngineOptions,
+  { completions, retentionMs }: Engine,
   owner: Owner,
   handlers: readonly Pick<CallsOfHandler<object>, 'name' | 'row' | 'skipped'>[],
 ): Promise<Completion> {
   const rows = handlers.flatMap(({ row }) => row ?? []);
-  if (rows.length === 0) return dialect.complete(run, owner, retentionMs);
   const skipped = handlers.find((handler) => handler.skipped !== undefined)?.skipped;
-  const answer = await dialect.completeAfter(run, owner, retentionMs, rows, skipped);
+  const fingerprint = rows.length > 0 ? skipped : undefined;
+  const answer = await completions.call({ ...owner, keepMs: retentionMs, rows, fingerprint });
   if (typeof answer === 'boolean') return answer;
   const missing = new Set(answer);
   const uncommitted = handlers.filter(({ row }) => row && missing.has(row.key)).map(({ name }) => name);
