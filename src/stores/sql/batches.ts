@@ -5,6 +5,7 @@ import { describeThrown } from '../../claims/describe-thrown.js';
 import type { Owner } from '../../contracts/token.js';
 import { runsInWorker } from '../../logger.js';
 import { BATCHES, type StoreBatch } from '../../observer.js';
+import { withDeadline } from '../../time.js';
 import { isBusy, isLockTimeout } from './conflicts.js';
 
 /** Unanswered statements before a call waits. With one, a lone delivery would wait for the commit of another. */
@@ -16,6 +17,9 @@ const SILENT_MS = 250;
 const MAX_USELESS = 3;
 
 interface Journey<Call, Answer> {
+  readonly step: StoreBatch['step'];
+  /** Calls back after those calls that are to be sent together. */
+  soon(send: () => void): unknown;
   /** @returns the tokens that it has written. By their keys, two deliveries of an event would both be granted it */
   together(calls: readonly Call[]): Promise<ReadonlySet<string>>;
   /** The answer to a call that was written with others. */
@@ -26,14 +30,12 @@ interface Journey<Call, Answer> {
 
 interface Waiting<Call, Answer> {
   readonly call: Call;
-  readonly settle: (answer: Answer | Promise<Answer>) => void;
+  settle(answer: Answer | Promise<Answer>): void;
   /** Of the caller: a statement would otherwise be in the trace of whoever called first. */
   readonly context: AsyncResource;
 }
 
 export class Batches<Call extends Owner, Answer> {
-  readonly #step: StoreBatch['step'];
-  readonly #soon: (send: () => void) => unknown;
   readonly #journey: Journey<Call, Answer>;
   /** A request of a Worker must not wait for the statement of another. */
   #shares = !runsInWorker();
@@ -42,10 +44,7 @@ export class Batches<Call extends Owner, Answer> {
   #isSending = false;
   #useless = 0;
 
-  /** @param soon calls back after those calls that are to be sent together */
-  constructor(step: StoreBatch['step'], soon: (send: () => void) => unknown, journey: Journey<Call, Answer>) {
-    this.#step = step;
-    this.#soon = soon;
+  constructor(journey: Journey<Call, Answer>) {
     this.#journey = journey;
   }
 
@@ -60,51 +59,43 @@ export class Batches<Call extends Owner, Answer> {
   #sendSoon(): void {
     if (this.#isSending || this.#waiting.length === 0 || this.#unanswered >= LANES) return;
     this.#isSending = true;
-    this.#soon(() => {
+    this.#journey.soon(() => {
       this.#isSending = false;
-      this.#send(this.#waiting.splice(0, MAX_CALLS));
+      this.#send(this.#waiting.splice(0, MAX_CALLS) as [Waiting<Call, Answer>]);
       this.#sendSoon();
     });
   }
 
-  #send(batch: readonly Waiting<Call, Answer>[]): void {
-    let isCounted = true;
+  #send(batch: readonly [Waiting<Call, Answer>, ...Waiting<Call, Answer>[]]): void {
     this.#unanswered += 1;
-    const pass = () => {
-      clearTimeout(silent);
-      if (!isCounted) return;
-      isCounted = false;
+    const next = () => {
       this.#unanswered -= 1;
       this.#sendSoon();
     };
-    const silent = setTimeout(pass, SILENT_MS);
-    const [first] = batch as [Waiting<Call, Answer>];
-    BATCHES.publish({ step: this.#step, size: batch.length } satisfies StoreBatch);
-    (batch.length > 1 ? this.#together(first, batch) : this.#alone(first)).then(pass, pass);
+    BATCHES.publish({ step: this.#journey.step, size: batch.length } satisfies StoreBatch);
+    const answered: Promise<unknown> = batch[1] ? this.#together(batch) : this.#alone(batch[0], false);
+    withDeadline(answered, SILENT_MS, () => {}).then(next, next);
   }
 
   /** Resolves when the statement is answered. */
-  async #together(
-    { context }: Waiting<Call, Answer>,
-    batch: readonly Waiting<Call, Answer>[],
-  ): Promise<void> {
+  async #together(batch: readonly [Waiting<Call, Answer>, ...Waiting<Call, Answer>[]]): Promise<void> {
     const { together, confirmed } = this.#journey;
     // All processes lock rows in one order, so none of them ends in a deadlock.
     const calls = batch.map(({ call }) => call).sort((one, other) => (one.key < other.key ? -1 : 1));
     const useless = this.#useless;
     try {
-      const written = await context.runInAsyncScope(() => together(calls));
+      const written = await batch[0].context.runInAsyncScope(() => together(calls));
       this.#useless = 0;
       for (const waiting of batch)
         if (written.has(waiting.call.token)) waiting.settle(confirmed);
         else void this.#alone(waiting, true);
     } catch (error) {
       const note = () => this.#noteUseless(error, useless);
-      Promise.all(batch.map((waiting) => this.#alone(waiting))).then(note, () => {});
+      Promise.all(batch.map((waiting) => this.#alone(waiting, false))).then(note, () => {});
     }
   }
 
-  #alone({ call, context, settle }: Waiting<Call, Answer>, isKnown = false): Promise<Answer> {
+  #alone({ call, context, settle }: Waiting<Call, Answer>, isKnown: boolean): Promise<Answer> {
     const answer = context.runInAsyncScope(async () => this.#journey.alone(call, isKnown));
     settle(answer);
     return answer;
@@ -116,8 +107,9 @@ export class Batches<Call extends Owner, Answer> {
     this.#useless += 1;
     if (this.#useless < MAX_USELESS) return;
     this.#shares = false;
+    const why = describeThrown(error, 'store').message;
     process.emitWarning(
-      `The database fails to ${this.#step} several events in one statement, so each has its own from now on. ${describeThrown(error, 'store').message}`,
+      `The database fails to ${this.#journey.step} several events in one statement, so each has its own from now on. ${why}`,
       { type: 'PaymentWebhooksWarning', code: 'STORE_BATCH_FAILED' },
     );
   }

@@ -3,8 +3,9 @@
 import type { Claim, ClaimRequest, ClaimResult } from '../../contracts/idempotency-store.js';
 import { newToken, type Owner } from '../../contracts/token.js';
 import { StoreError } from '../../errors.js';
-import type { Reply, Row, RunSql } from './connections.js';
+import type { Row, RunSql } from './connections.js';
 import type { OnceDialect, OnceRow } from './once.js';
+import type { Statement } from './statement.js';
 
 /** Who asks for a claim, and for how long. */
 export interface ClaimParameters extends Owner {
@@ -84,22 +85,20 @@ export interface Dialect extends OnceDialect {
   completedWith(run: RunSql, key: string): Promise<string | undefined>;
 }
 
-/** The parameter of a statement for several calls: a text, which every client sends alike. */
-export function asJson(
+/** What several calls need, in one text, which every client sends alike. @returns the tokens that it answers with */
+export async function together(
+  run: RunSql,
+  statement: Statement,
   calls: readonly (Owner & Partial<CompletionParameters> & { readonly leaseMs?: number })[],
-  text = (given: string) => given,
-  ms = (given: number) => given,
-): string {
+  { text = (given: string) => given, ms = (given: number) => given } = {},
+): Promise<ReadonlySet<string>> {
   const lines = calls.map(({ key, token, fingerprint, leaseMs = 0, keepMs = 0, rows }) => {
     const [r, f] = [rows?.map((row) => ({ k: row.key, t: row.token })), fingerprint && text(fingerprint)];
     return { one: 1, k: text(key), t: token, f, l: ms(leaseMs), m: ms(keepMs), r };
   });
-  return JSON.stringify(lines);
-}
-
-/** What a statement for several calls returns. Postgres writes tokens with hyphens. */
-export function tokensOf({ rows }: Reply): ReadonlySet<string> {
-  return new Set(rows.map(({ token }) => String(token).replaceAll('-', '')));
+  const { rows: written } = await run(statement, [JSON.stringify(lines)]);
+  // Postgres writes them with hyphens.
+  return new Set(written.map(({ token }) => String(token).replaceAll('-', '')));
 }
 
 /**

@@ -45,30 +45,30 @@ export interface TableStore<Extra extends object> extends IdempotencyStore<Extra
   ping(): Promise<void>;
 }
 
-/** With the calls that share statements. */
-interface Engine extends EngineOptions {
-  readonly claims: Batches<ClaimParameters, Answer>;
-  /** Answers with the keys of rows that are not committed: then nothing has changed. */
-  readonly completions: Batches<CompletionParameters, boolean | readonly string[]>;
+type Engine = EngineOptions & ReturnType<typeof sharedCalls>;
+
+/** The calls that deliveries share statements for. */
+function sharedCalls({ connections: { run, once }, dialect }: EngineOptions) {
+  // A synchronous driver never leaves a call waiting, so what one turn of the event loop calls shares a statement and its commit.
+  const soon = typeof once === 'object' ? setImmediate : queueMicrotask;
+  const claims = new Batches<ClaimParameters, Answer>({
+    ...{ step: 'claim', soon, confirmed: { status: 'claimed', attempt: 1, finished: [] } },
+    together: (calls) => dialect.claimTogether(run, calls),
+    alone: (call, isKnown) => dialect.claim(run, call, isKnown),
+  });
+  const completions = new Batches<CompletionParameters, boolean | readonly string[]>({
+    ...{ step: 'complete', soon, confirmed: true },
+    together: (calls) => dialect.completeTogether(run, calls),
+    alone: (call) =>
+      call.rows.length > 0 ? dialect.completeAfter(run, call) : dialect.complete(run, call, call.keepMs),
+  });
+  return { claims, completions };
 }
 
 export function sqlEngine<Transaction>(given: EngineOptions): TableStore<WithOnce<Transaction>> {
   const { connections, dialect, retentionMs } = given;
   const { run } = connections;
-  // A synchronous driver never leaves a call waiting, so what one turn of the event loop calls shares a statement and its commit.
-  const soon = typeof connections.once === 'object' ? setImmediate : queueMicrotask;
-  const claims: Engine['claims'] = new Batches('claim', soon, {
-    together: (calls) => dialect.claimTogether(run, calls),
-    confirmed: { status: 'claimed', attempt: 1, finished: [] },
-    alone: (call, isKnown) => dialect.claim(run, call, isKnown),
-  });
-  const completions: Engine['completions'] = new Batches('complete', soon, {
-    together: (calls) => dialect.completeTogether(run, calls),
-    confirmed: true,
-    alone: (call) =>
-      call.rows.length > 0 ? dialect.completeAfter(run, call) : dialect.complete(run, call, call.keepMs),
-  });
-  const options = { ...given, claims, completions };
+  const options = { ...given, ...sharedCalls(given) };
   return {
     scope: 'shared',
     retentionMs,
@@ -150,7 +150,7 @@ async function complete(
   handlers: readonly Pick<CallsOfHandler<object>, 'name' | 'row' | 'skipped'>[],
 ): Promise<Completion> {
   const rows = handlers.flatMap(({ row }) => row ?? []);
-  const skipped = handlers.find((handler) => handler.skipped !== undefined)?.skipped;
+  const { skipped } = handlers.find((handler) => handler.skipped !== undefined) ?? {};
   const fingerprint = rows.length > 0 ? skipped : undefined;
   const answer = await completions.call({ ...owner, keepMs: retentionMs, rows, fingerprint });
   if (typeof answer === 'boolean') return answer;

@@ -6,7 +6,6 @@ import { hasCode, withRetry } from './conflicts.js';
 import type { Row, RunSql } from './connections.js';
 import {
   type Answer,
-  asJson,
   type ClaimParameters,
   type CompletionParameters,
   checkKey,
@@ -15,7 +14,7 @@ import {
   noRow,
   readAnswer,
   readCount,
-  tokensOf,
+  together,
   tryClaim,
   unreadable,
 } from './dialect.js';
@@ -107,21 +106,18 @@ export class MysqlDialect implements Dialect {
   /** Events that are known are left out, since an insert would wait for a row that is locked. */
   async claimTogether(run: RunSql, calls: readonly ClaimParameters[]) {
     for (const { key, fingerprint } of calls) refuseLongest(key, fingerprint);
-    const known = tokensOf(await run(this.#sql.known, [asJson(calls, hex)]));
+    const known = await together(run, this.#sql.known, calls, AS_HEX);
     const fresh = calls.filter(({ token }) => !known.has(token));
-    if (fresh.length === 0) return new Set<string>();
-    const json = asJson(fresh, hex, microseconds);
-    await run(this.#sql.insertTogether, [json]);
-    return tokensOf(await run(this.#sql.confirm, [json]));
+    await together(run, this.#sql.insertTogether, fresh, AS_HEX);
+    return together(run, this.#sql.confirm, fresh, AS_HEX);
   }
 
   async completeTogether(run: RunSql, calls: readonly CompletionParameters[]) {
     const rows = calls.flatMap((call) => call.rows);
-    const written = rows.length > 0 ? tokensOf(await run(this.#sql.confirm, [asJson(rows, hex)])) : new Set();
+    const written = rows.length > 0 ? await together(run, this.#sql.confirm, rows, AS_HEX) : new Set();
     const ready = calls.filter((call) => call.rows.every(({ token }) => written.has(token)));
-    const json = asJson(ready, hex, microseconds);
-    await run(this.#sql.completeTogether, [json]);
-    return tokensOf(await run(this.#sql.confirmCompleted, [json]));
+    await together(run, this.#sql.completeTogether, ready, AS_HEX);
+    return together(run, this.#sql.confirmCompleted, ready, AS_HEX);
   }
 
   async renew(run: RunSql, owner: Owner, leaseMs: number, keepMs: number): Promise<boolean> {
@@ -264,6 +260,8 @@ function unhex(text: unknown): string {
 function microseconds(ms: number): number {
   return Math.min(Math.max(Math.round(ms * 1_000), 0), MAX_MICROSECONDS);
 }
+
+const AS_HEX = { text: hex, ms: microseconds };
 
 // UTC, so neither the time zone of a session nor daylight saving time matters.
 const UTC_NOW = 'UTC_TIMESTAMP(6)';

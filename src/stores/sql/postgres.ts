@@ -6,7 +6,6 @@ import { withRetry } from './conflicts.js';
 import type { Reply, Row, RunSql } from './connections.js';
 import {
   type Answer,
-  asJson,
   type ClaimParameters,
   type CompletionParameters,
   checkKey,
@@ -15,7 +14,7 @@ import {
   noRow,
   PING_KEY,
   readAnswer,
-  tokensOf,
+  together,
   tryClaim,
   unreadable,
 } from './dialect.js';
@@ -69,12 +68,12 @@ export class PostgresDialect implements Dialect {
     return this.#answer(await run(this.#sql.claim, values), parameters);
   }
 
-  async claimTogether(run: RunSql, calls: readonly ClaimParameters[]) {
-    return tokensOf(await run(this.#sql.claimTogether, [asJson(calls)]));
+  claimTogether(run: RunSql, calls: readonly ClaimParameters[]) {
+    return together(run, this.#sql.claimTogether, calls);
   }
 
-  async completeTogether(run: RunSql, calls: readonly CompletionParameters[]) {
-    return tokensOf(await run(this.#sql.completeTogether, [asJson(calls)]));
+  completeTogether(run: RunSql, calls: readonly CompletionParameters[]) {
+    return together(run, this.#sql.completeTogether, calls);
   }
 
   #answer({ rows: [row] }: Reply, { key }: Owner): Answer {
@@ -236,7 +235,6 @@ ON CONFLICT (key) DO UPDATE SET
 RETURNING key::text COLLATE "C" AS key, token::text AS token, fingerprint`;
   return {
     claim,
-    // Inserts one row if the event is new, otherwise none.
     // Together with others, so a row that another transaction has locked must not keep them all waiting.
     claimTogether: new Statement(`
 INSERT INTO ${table} (key, token, attempt, finished, fingerprint, lease_ends, forget_at)
@@ -250,6 +248,7 @@ UPDATE ${table} AS e SET lease_ends = 'infinity', finished = '[]', forget_at = $
 FROM json_to_recordset($1::json) AS c(one int, k text, t uuid, m float8, f text, r json)
 WHERE c.one = 1 AND ${BRIEF_WAIT} AND e.key = c.k AND e.token = c.t AND NOT EXISTS (${missing('c.r')})
 RETURNING e.token::text AS token`),
+    // Inserts one row if the event is new, otherwise none.
     claimNew: new Statement(`${insert} ON CONFLICT (key) DO NOTHING`),
     renew: new Statement(`
 UPDATE ${table} SET lease_ends = ${fromNow('$3')}, forget_at = ${fromNow('$4')}

@@ -7,7 +7,6 @@ import { saysInside } from './conflicts.js';
 import type { RunSql } from './connections.js';
 import {
   type Answer,
-  asJson,
   type ClaimParameters,
   type CompletionParameters,
   checkKey,
@@ -15,7 +14,7 @@ import {
   inexactKey,
   noRow,
   readAnswer,
-  tokensOf,
+  together,
   unreadable,
 } from './dialect.js';
 import type { FoundRow, OnceRow, Steps } from './once.js';
@@ -84,12 +83,12 @@ export class SqliteDialect implements Dialect {
     throw noRow();
   }
 
-  async claimTogether(run: RunSql, calls: readonly ClaimParameters[]) {
-    return tokensOf(await run(this.#sql.claimTogether, [asJson(calls, String, ms)]));
+  claimTogether(run: RunSql, calls: readonly ClaimParameters[]) {
+    return together(run, this.#sql.claimTogether, calls, { ms });
   }
 
-  async completeTogether(run: RunSql, calls: readonly CompletionParameters[]) {
-    return tokensOf(await run(this.#sql.completeTogether, [asJson(calls, String, ms)]));
+  completeTogether(run: RunSql, calls: readonly CompletionParameters[]) {
+    return together(run, this.#sql.completeTogether, calls, { ms });
   }
 
   renew(run: RunSql, { key, token }: Owner, leaseMs: number, keepMs: number): Promise<boolean> {
