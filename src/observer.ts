@@ -144,4 +144,4 @@ export interface StoreBatch {
 }
 
 /** Of each {@link StoreBatch}: a store does not know its receivers. A symbol, so that the ESM and CommonJS copies share it. */
-export const BATCHES = channel(Symbol.for('payment-webhooks.store.batch'));
+export const BATCHES = /* @__PURE__ */ channel(/* @__PURE__ */ Symbol.for('payment-webhooks.store.batch'));

@@ -1,9 +1,8 @@
 // Calls in flight that travel in one statement. A batch only confirms: what it does not confirm goes alone.
 
 import { AsyncResource } from 'node:async_hooks';
-import { describeThrown } from '../../claims/describe-thrown.js';
 import type { Owner } from '../../contracts/token.js';
-import { runsInWorker } from '../../logger.js';
+import { describeError, runsInWorker } from '../../logger.js';
 import { BATCHES, type StoreBatch } from '../../observer.js';
 import { withDeadline } from '../../time.js';
 import { isBusy, isLockTimeout } from './conflicts.js';
@@ -31,7 +30,7 @@ interface Journey<Call, Answer> {
 interface Waiting<Call, Answer> {
   readonly call: Call;
   settle(answer: Answer | Promise<Answer>): void;
-  /** Of the caller: a statement would otherwise be in the trace of whoever called first. */
+  /** Of the caller: a statement would otherwise be in the trace of the first caller. */
   readonly context: AsyncResource;
 }
 
@@ -107,9 +106,9 @@ export class Batches<Call extends Owner, Answer> {
     this.#useless += 1;
     if (this.#useless < MAX_USELESS) return;
     this.#shares = false;
-    const why = describeThrown(error, 'store').message;
+    const { type, code = type } = describeError(error);
     process.emitWarning(
-      `The database fails to ${this.#journey.step} several events in one statement, so each has its own from now on. ${why}`,
+      `The database fails to ${this.#journey.step} several events in one statement, so each has its own from now on. It threw ${code}.`,
       { type: 'PaymentWebhooksWarning', code: 'STORE_BATCH_FAILED' },
     );
   }
