@@ -1,4 +1,5 @@
 // Whether the contract notices a broken `once`, and a broken batch: the sources of sqlStore() are damaged in one place at a time.
+import * as asyncHooks from 'node:async_hooks';
 import { randomBytes } from 'node:crypto';
 import * as timers from 'node:timers/promises';
 import { afterAll, beforeAll, describe } from '@jest/globals';
@@ -10,6 +11,7 @@ import * as errors from '../../src/errors.js';
 import * as logger from '../../src/logger.js';
 import * as misuse from '../../src/misuse.js';
 import * as observer from '../../src/observer.js';
+import * as defineOptions from '../../src/options/define-options.js';
 import * as inboxTables from '../../src/stores/inbox/tables.js';
 import * as mysqlLetters from '../../src/stores/letters/mysql.js';
 import * as postgresLetters from '../../src/stores/letters/postgres.js';
@@ -115,7 +117,9 @@ const MODULES = {
   '../errors.js': errors,
   '../../misuse.js': misuse,
   '../misuse.js': misuse,
+  '../options/define-options.js': defineOptions,
   '../time.js': duration,
+  'node:async_hooks': asyncHooks,
   'node:timers/promises': timers,
   './batches.js': batches,
   './conflicts.js': conflicts,
