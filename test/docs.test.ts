@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { CLIENT_OPTIONS } from '../src/client/options.js';
+import { LEVELS } from '../src/deliveries/delivery-log.js';
 import { ANSWERS } from '../src/errors.js';
 import { RECEIVER_OPTIONS } from '../src/options/options.js';
 import { isOfExample, type Snippet, TSCONFIG, writeSnippets, writeTsconfig } from './setup/doc-blocks.js';
@@ -100,11 +101,13 @@ describe('docs/errors.md', () => {
     expect(sections.map(([heading]) => heading)).toEqual(Object.keys(ANSWERS));
   });
 
-  test.each(Object.entries(ANSWERS))('says of %s what is answered', (code, { status, message }) => {
-    const [, line] = sections.find(([heading]) => heading === code) ?? [];
+  test.each(Object.entries(ANSWERS))('says of %s what is answered and logged', (code, { status, message }) => {
+    const [, line, log] = sections.find(([heading]) => heading === code) ?? [];
     const sent = code !== 'BODY_ABORTED' && code !== 'CONFIGURATION_INVALID';
-    if (sent) expect(line).toBe(`${status} "${message}"`);
-    else expect(line).toMatch(/^Never sent: /);
+    if (sent) {
+      expect(line).toBe(`${status} "${message}"`);
+      expect(log).toContain(`Log: \`${LEVELS[code as keyof typeof LEVELS]}\``);
+    } else expect(line).toMatch(/^Never sent: /);
   });
 });
 
