@@ -30,7 +30,9 @@ function index() {
   guides();
   // What the README says of the package, in two sentences.
   const summary = read('README.md').split('\n\n')[1].replaceAll('\n', '\n> ');
-  const groups = Object.entries(GROUPS).map(([group, names]) => `## ${group}\n\n${names.map(linkOf).join('\n')}`);
+  const groups = Object.entries(GROUPS).map(
+    ([group, names]) => `## ${group}\n\n${names.map(linkOf).join('\n')}`,
+  );
   const also = [
     '- [README](../README.md)',
     '- [Examples by task](../examples/README.md)',
