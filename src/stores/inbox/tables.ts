@@ -113,6 +113,7 @@ function creatingTable(
     run: (statement, parameters) => withTable(() => connections.run(statement, parameters)),
     ping: (check) => withTable(() => connections.ping(check)),
     within: (transaction) => connections.within(transaction),
+    confirmSeparate: (transaction) => connections.confirmSeparate?.(transaction),
     transaction: connections.transaction?.bind(connections),
     once: connections.once,
     migrate: (statements) => connections.migrate(statements),
