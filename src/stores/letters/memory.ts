@@ -79,8 +79,8 @@ class MemoryDeadLetters implements DeadLetterStore {
     const known = this.#of(letter.key).find(({ fingerprint }) => fingerprint === letter.fingerprint);
     if (known) {
       const attempts = Math.max(known.attempts + 1, letter.attempts);
-      const { reason, code, issues, headers, keyIndex, keyId, signaturePrefix } = letter;
-      Object.assign(known, { reason, code, issues, headers, keyIndex, keyId, signaturePrefix, attempts });
+      const { reason, code, cause, issues, headers, keyIndex, keyId, signaturePrefix } = letter;
+      Object.assign(known, { reason, code, cause, issues, headers, keyIndex, keyId, signaturePrefix, attempts });
       return known.id;
     }
     if (this.#letters.size >= this.#max)
@@ -180,10 +180,10 @@ class MemoryDeadLetters implements DeadLetterStore {
 
 /** A copy, field by field: lists never hold the bytes. */
 function withoutBytes(entry: Entry): DeadLetter {
-  const { id, reason, namespace, eventName, eventId, sandbox, attempts, code, issues, keyId, discarded } =
+  const { id, reason, namespace, eventName, eventId, sandbox, attempts, code, cause, issues, keyId, discarded } =
     entry;
   return {
-    ...{ id, reason, namespace, eventName, eventId, sandbox, attempts, code, keyId },
+    ...{ id, reason, namespace, eventName, eventId, sandbox, attempts, code, cause, keyId },
     keptAt: new Date(entry.keptAt),
     issues: issues.map((issue) => ({ ...issue })),
     ...(discarded && { discarded: { ...discarded, at: new Date(discarded.at) } }),
