@@ -182,7 +182,8 @@ export function causeOf(handler: string, error: unknown): string {
 
 /** The same of a failure that no error of the user says, such as a deadline. */
 export function causeText(handler: string, what: string): string {
-  return `${shorten(handler.replace(/[\p{C}\p{Z}]+/gu, ' '))}: ${what}`.slice(0, MAX_CAUSE);
+  // Line breaks would forge a log line, and quotes end the cause in a search.
+  return `${shorten(handler.replace(/["\p{C}\p{Z}]+/gu, ' '))}: ${what}`.slice(0, MAX_CAUSE);
 }
 
 /** A code may be what a customer typed, such as a coupon: unless it is one of the system, it is left out if the message has it. */
@@ -240,8 +241,8 @@ function isDevelopment(simulated: boolean): boolean {
 // Only paths and URLs: code can set a stack to any text, which might quote a customer.
 const FRAME =
   /^\s{4}at (?:.{1,100} \(|async )?((?:file:\/|https?:\/|webpack(?:-internal)?:\/|node:|ext:|bun:|\/|[A-Za-z]:[\\/]).{1,300}?:\d+:\d+)\)?$/;
-/** A frame without a file, such as `Array.map`. In Bun, a native one has a line. */
-const NO_FILE = /^\s{4}at .{1,100} \((?:<anonymous>|(?:native)?(?::\d+:\d+)?|index \d+)\)$/;
+/** A frame without a file, such as `Array.map`. Bun names such files in its own way. */
+const NO_FILE = /^\s{4}at .{1,100} \((?:<anonymous>|unknown|(?:native)?(?::\d+){0,2}|index \d+)\)$/;
 /** Of a runtime, or of a package: the cache of Deno has no `node_modules`. */
 const NOT_OF_THE_USER =
   /^(?:node|ext|bun):|[\\/](?:node_modules|registry\.npmjs\.org)[\\/]|[\\/]payment-webhooks[\\/]dist[\\/]/;
@@ -262,7 +263,8 @@ function describeFrames(error: Error): string[] | undefined {
   // V8 writes "Name: message" and then the frames. A message may itself look like a frame, so cut it away. It may also have
   // been changed since: then the stack still quotes the first one, and where that ends cannot be known.
   const start = message === '' ? BARE_HEADER.exec(stack)?.[0].length : stack.indexOf(message);
-  if (start === undefined || start < 0 || (message !== '' && !HEADER.test(stack.slice(0, start)))) return undefined;
+  if (start === undefined || start < 0 || (message !== '' && !HEADER.test(stack.slice(0, start))))
+    return undefined;
   const end = start + message.length;
   const [rest, ...lines] = stack.slice(end, end + MAX_FRAME_TEXT).split('\n');
   if (rest !== '') return undefined;

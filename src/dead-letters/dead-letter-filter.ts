@@ -35,7 +35,9 @@ type SealedQuery = Pick<ReplayFilter, 'keyId' | 'cause'>;
 export interface LetterQuery extends DeadLetterQuery, SealedQuery {}
 
 export function matchesSealed(letter: SealedQuery, { keyId, cause }: SealedQuery): boolean {
-  return (keyId === undefined || letter.keyId === keyId) && (cause === undefined || beginsWith(letter, cause));
+  return (
+    (keyId === undefined || letter.keyId === keyId) && (cause === undefined || beginsWith(letter, cause))
+  );
 }
 
 /** In whole words, so that `orders.ts:1` is not the beginning of `orders.ts:10`: the letters may be about to be discarded. */

@@ -206,7 +206,9 @@ async function runToEnd(run: HandlerRun, timeout: number, answerEarly: AnswerEar
   delivery.abort('HANDLER_TIMEOUT');
   const hint = `Not finished after ${timeout} ms: ${run.unsettled.join(', ')}.`;
   const cause = causeText(run.unsettled[0] ?? '', 'HANDLER_TIMEOUT');
-  answerEarly(await keep(delivery, { ...keptAs('failed', new Rejection('HANDLER_TIMEOUT', { hint })), cause }));
+  answerEarly(
+    await keep(delivery, { ...keptAs('failed', new Rejection('HANDLER_TIMEOUT', { hint })), cause }),
+  );
   await run.settled;
 }
 

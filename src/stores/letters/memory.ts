@@ -80,7 +80,17 @@ class MemoryDeadLetters implements DeadLetterStore {
     if (known) {
       const attempts = Math.max(known.attempts + 1, letter.attempts);
       const { reason, code, cause, issues, headers, keyIndex, keyId, signaturePrefix } = letter;
-      Object.assign(known, { reason, code, cause, issues, headers, keyIndex, keyId, signaturePrefix, attempts });
+      Object.assign(known, {
+        reason,
+        code,
+        cause,
+        issues,
+        headers,
+        keyIndex,
+        keyId,
+        signaturePrefix,
+        attempts,
+      });
       return known.id;
     }
     if (this.#letters.size >= this.#max)
@@ -180,8 +190,20 @@ class MemoryDeadLetters implements DeadLetterStore {
 
 /** A copy, field by field: lists never hold the bytes. */
 function withoutBytes(entry: Entry): DeadLetter {
-  const { id, reason, namespace, eventName, eventId, sandbox, attempts, code, cause, issues, keyId, discarded } =
-    entry;
+  const {
+    id,
+    reason,
+    namespace,
+    eventName,
+    eventId,
+    sandbox,
+    attempts,
+    code,
+    cause,
+    issues,
+    keyId,
+    discarded,
+  } = entry;
   return {
     ...{ id, reason, namespace, eventName, eventId, sandbox, attempts, code, cause, keyId },
     keptAt: new Date(entry.keptAt),

@@ -15,7 +15,9 @@ import { type Damage, noticesEachDamage } from '../damaged-source.js';
 
 const SAME = '.find(({ fingerprint }) => fingerprint === letter.fingerprint)';
 const takesOver = (fields: string) => `Object.assign(known, { ${fields} });`;
-const TAKES_OVER = takesOver('reason, code, issues, headers, keyIndex, keyId, signaturePrefix, attempts');
+const TAKES_OVER = takesOver(
+  'reason, code, cause, issues, headers, keyIndex, keyId, signaturePrefix, attempts',
+);
 const ATTEMPTS = 'const attempts = Math.max(known.attempts + 1, letter.attempts);';
 const SET = 'this.#letters.set(kept.id, kept);';
 const UPDATE = 'if (letter) Object.assign(letter, change, attempts !== undefined && { attempts });';
@@ -44,12 +46,16 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
       TAKES_OVER,
       'this.#delete(known); return this.keep({ ...letter, id: known.id, attempts });',
     ],
-    ['keeps the headers of the first attempt', TAKES_OVER, takesOver('reason, code, issues, attempts')],
+    [
+      'keeps the headers of the first attempt',
+      TAKES_OVER,
+      takesOver('reason, code, cause, issues, attempts'),
+    ],
     ['tells the time of the latest attempt', ...first('known.keptAt = this.#now() + 1;', TAKES_OVER)],
     [
       'keeps the key of the first attempt',
       TAKES_OVER,
-      takesOver('reason, code, issues, headers, keyIndex, attempts'),
+      takesOver('reason, code, cause, issues, headers, keyIndex, attempts'),
     ],
   ],
   'other bytes, another id': [['takes other bytes of one event for the same letter', SAME, '.at(0)']],
@@ -57,7 +63,17 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
     [
       'keeps the reason of the first attempt',
       TAKES_OVER,
-      takesOver('code, issues, headers, keyIndex, keyId, signaturePrefix, attempts'),
+      takesOver('code, cause, issues, headers, keyIndex, keyId, signaturePrefix, attempts'),
+    ],
+    [
+      'keeps the cause of the first attempt',
+      TAKES_OVER,
+      takesOver('reason, code, issues, headers, keyIndex, keyId, signaturePrefix, attempts'),
+    ],
+    [
+      'keeps an earlier cause when the latest attempt has none',
+      TAKES_OVER,
+      TAKES_OVER.replace('cause,', 'cause: cause ?? known.cause,'),
     ],
     [
       'keeps the issues of an attempt that had more of them',
@@ -85,6 +101,8 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
   ],
   'a letter is listed as it was kept, with the time of the store': [
     ['forgets the id of the key', ...first('kept.keyId = undefined;', SET)],
+    ['forgets the cause', ...first('kept.cause = undefined;', SET)],
+    ['cuts the cause', ...first('kept.cause = kept.cause?.slice(0, 100);', SET)],
     ['forgets the mode', ...first('kept.sandbox = false;', SET)],
     [
       'lists the bytes',
@@ -105,6 +123,11 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
       'forgets the attempts with an update that gives none',
       UPDATE,
       UPDATE.replace('attempts !== undefined && { attempts }', '{ attempts: attempts ?? 1 }'),
+    ],
+    [
+      'does not update the cause',
+      UPDATE,
+      UPDATE.replace(', change,', ', { ...change, cause: letter.cause },'),
     ],
     [
       'does not update the issues',
