@@ -79,13 +79,19 @@ describe('the cause names the frame of the user', () => {
     expect(causeOf('mark-paid', recorded(stack))).toBe('mark-paid: TypeError');
   });
 
+  test('of an error without a message', () => {
+    const stack = 'TypeError\n    at markPaid (/srv/app/src/orders.ts:10:16)';
+    const error = Object.assign(new TypeError(), { stack });
+    expect(causeOf('ship', error)).toBe('ship: TypeError at orders.ts:10');
+  });
+
   test('of an error that is thrown here', () => {
     expect(causeOf('ship', new RangeError('x'))).toMatch(/^ship: RangeError at cause\.test\.ts:\d+$/);
   });
 });
 
 describe('the cause has a code that is a short word', () => {
-  const of = (code: unknown, message = 'down') =>
+  const of = (code: unknown, message = 'down'): string =>
     causeOf('ship', Object.assign(new Error(message), { code, stack: '' }));
 
   test.each([
@@ -102,7 +108,7 @@ describe('the cause has a code that is a short word', () => {
     ['an address', 'ada@example.com'],
     ['too long', 'A'.repeat(41)],
     ['empty', ''],
-    ['an object', { toString: () => 'ADA' }],
+    ['an object', { toString: (): string => 'ADA' }],
     ['two lines', 'ADA\nLOVELACE'],
   ])('and none that is %s', (_, code) => expect(of(code)).toBe('ship: Error'));
 
