@@ -3,6 +3,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { ConfigurationError, StoreError } from '../../errors.js';
 import { show } from '../../misuse.js';
+import { anything, type OptionRule } from '../../options/define-options.js';
 import { isBusy, withRetry } from './conflicts.js';
 import type { Connections, InTransaction, Reply, Row, RunSql, SyncConnections } from './connections.js';
 import { isThenable } from './once.js';
@@ -40,11 +41,20 @@ export type RunTransaction<Transaction> = (
   work: (transaction: Transaction) => Promise<void>,
 ) => PromiseLike<unknown>;
 
-/** The names of the options above, and of `sqliteDatabase()`. */
-export const DATABASE_OPTIONS = ['dialect', 'client', 'query', 'transaction', 'inTransaction'] as const;
+/** The options above, or what `sqliteDatabase()` makes. */
+interface Given extends Omit<SqlDatabase<object, unknown>, 'transaction'> {
+  readonly transaction: SyncConnections['transaction'] | undefined;
+  readonly inTransaction: SyncConnections['inTransaction'] | undefined;
+}
 
-type Given = Omit<SqlDatabase<object, unknown>, 'transaction'> &
-  Partial<Pick<SyncConnections, 'transaction' | 'inTransaction'>>;
+/** `AnyConnections` checks them together. */
+export const DATABASE_RULES = {
+  dialect: anything<SqlDialect>(),
+  client: anything<object>(),
+  query: anything<Given['query']>(),
+  transaction: anything<Given['transaction']>(),
+  inTransaction: anything<Given['inTransaction']>(),
+} satisfies Record<keyof Given, OptionRule<unknown>>;
 
 const AUTOCOMMIT = new Statement('SELECT CAST(@@SESSION.autocommit AS CHAR) AS autocommit', {
   prepared: false,
@@ -58,6 +68,7 @@ const MAX_BUSY_MS = 2_000;
 const BUSY_PAUSE_MS = 50;
 
 export class AnyConnections implements Connections {
+  readonly dialect: SqlDialect;
   readonly transaction: Connections['transaction'];
   readonly once: Connections['once'];
   readonly #given: Given;
@@ -69,10 +80,11 @@ export class AnyConnections implements Connections {
   #busy: { readonly error: unknown; readonly until: number } | undefined;
 
   /** @throws {ConfigurationError} if an option is not a dialect, client or function */
-  constructor(given: SqlDatabase<object, unknown>) {
-    refuseWrong(given as Readonly<Record<keyof SqlDatabase<object>, unknown>>);
-    const { dialect, client, transaction, inTransaction } = given as Given;
-    this.#given = given as Given;
+  constructor(given: Given) {
+    refuseWrong(given);
+    const { dialect, client, transaction, inTransaction } = given;
+    this.#given = given;
+    this.dialect = dialect;
     this.#checked = dialect === 'postgres';
     if (inTransaction && transaction)
       this.once = { client, inTransaction, transaction, run: (...call) => this.#queryAtOnce(...call) };

@@ -141,7 +141,7 @@ describe('an inbox that cannot be pruned', () => {
     const { prunedInbox } = await import('../../../src/stores/inbox/pruned.js');
     const { store, deadLetters } = memoryInbox();
     const prune = jest.fn(() => Promise.reject(Object.assign(new Error('secret'), { code: '42501' })));
-    const hooks = start({ inbox: prunedInbox(store, deadLetters, [{ prune }]) });
+    const hooks = start({ inbox: prunedInbox(store, deadLetters, [{ prune }], true) });
     await hooks.post();
     await until(() => prune.mock.calls.length > 2);
     expect(errors(hooks)[0]?.msg).toBe(
