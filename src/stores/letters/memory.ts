@@ -89,17 +89,8 @@ class MemoryDeadLetters implements DeadLetterStore {
     if (known) {
       const attempts = Math.max(known.attempts + 1, letter.attempts);
       const { reason, code, cause, issues, headers, keyIndex, keyId, signaturePrefix } = letter;
-      Object.assign(known, {
-        reason,
-        code,
-        cause,
-        issues,
-        headers,
-        keyIndex,
-        keyId,
-        signaturePrefix,
-        attempts,
-      });
+      const proof = { headers, keyIndex, keyId, signaturePrefix };
+      Object.assign(known, { reason, code, cause, issues, ...proof, attempts });
       return known.id;
     }
     if (this.#letters.size >= this.#max)
@@ -111,10 +102,10 @@ class MemoryDeadLetters implements DeadLetterStore {
     return letter.id;
   }
 
-  update(id: string, { attempts, ...change }: DeadLetterChange): boolean {
+  update(id: string, { attempts, cause, ...change }: DeadLetterChange): boolean {
     this.#forgetExpired();
     const letter = this.#letters.get(id);
-    if (letter) Object.assign(letter, change, attempts !== undefined && { attempts });
+    if (letter) Object.assign(letter, { ...change, cause }, attempts !== undefined && { attempts });
     return letter !== undefined;
   }
 

@@ -72,7 +72,7 @@ describe('dead-letters list', () => {
     expect(await run('list', '--limit', '2')).toEqual({
       code: 0,
       stdout: expect.stringMatching(
-        /^ID +REASON +EVENT +EVENT ID +ATTEMPTS +KEPT +CODE\n[\da-f]{32} {2}unknown {2}refund\.made {2}r-1 +1 +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d.*\n.* r-2 .*\n$/,
+        /^ID +REASON +EVENT +EVENT ID +ATTEMPTS +KEPT +CAUSE\n[\da-f]{32} {2}unknown {2}refund\.made {2}r-1 +1 +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d.*\n.* r-2 .*\n$/,
       ),
       stderr: 'There are more than 2. Raise --limit, or add a filter.\n',
     });
@@ -83,7 +83,9 @@ describe('dead-letters list', () => {
     const { keep, port } = await pageWorld({ receiver: { ...receiver, deadLetters: memoryDeadLetters() } });
     await keep(refund('r-1'));
     const { stdout } = await commandFor(port)('list');
-    expect(stdout).toMatch(/ATTEMPTS +KEPT +NEXT TRY +CODE\n.* r-1 +1 +(\d{4}-\S+ \S+) +(?!\1)\d{4}-\S+ \S+/);
+    expect(stdout).toMatch(
+      /ATTEMPTS +KEPT +NEXT TRY +CAUSE\n.* r-1 +1 +(\d{4}-\S+ \S+) +(?!\1)\d{4}-\S+ \S+/,
+    );
     const [{ id }] = jsonLines(await commandFor(port)('list', '--json'));
     expect((await commandFor(port)('show', id)).stdout).toMatch(/^next try +\d{4}-/m);
   });
