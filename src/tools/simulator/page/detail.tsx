@@ -104,7 +104,7 @@ function CopyTest({ delivery, attempt }: { delivery: Delivery; attempt: Attempt 
     choose(FRAMEWORK_NAMES.find((one) => one === name) ?? 'Jest');
   };
   return (
-    <span class="cluster">
+    <>
       <CopyButton
         look="quiet small"
         label="Copy as test"
@@ -112,7 +112,6 @@ function CopyTest({ delivery, attempt }: { delivery: Delivery; attempt: Attempt 
         text={testCode(framework, delivery, attempt)}
       />
       <select
-        class="small"
         aria-label="Test framework"
         value={framework}
         onChange={(event) => change(event.currentTarget.value)}
@@ -121,7 +120,7 @@ function CopyTest({ delivery, attempt }: { delivery: Delivery; attempt: Attempt 
           <option key={name}>{name}</option>
         ))}
       </select>
-    </span>
+    </>
   );
 }
 
