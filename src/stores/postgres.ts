@@ -43,7 +43,7 @@ export interface PostgresInbox<Extra extends object = {}> extends Inbox<Extra> {
 export function postgresInbox<Pool extends PostgresPool>(
   options: PostgresInboxOptions<Pool>,
 ): PostgresInbox<WithOnce<ClientOf<Pool>>> {
-  const { pool, ...tables } = INBOX_OPTIONS.read(options);
+  const { pool, ...tables } = POSTGRES_INBOX.read(options);
   const connections = new PgConnections(pool);
   const database = {
     connections,
@@ -56,7 +56,7 @@ export function postgresInbox<Pool extends PostgresPool>(
 }
 
 const POOL = anything<PostgresPool>();
-const INBOX_OPTIONS = defineOptions({ pool: POOL, ...TABLE_RULES } satisfies Record<
+const POSTGRES_INBOX = defineOptions({ pool: POOL, ...TABLE_RULES } satisfies Record<
   keyof PostgresInboxOptions,
   OptionRule<unknown>
 >);
@@ -91,13 +91,13 @@ export function postgresStore<Pool extends PostgresPool>(
     throw new ConfigurationError(
       'transactional does not exist any more. Remove it, and write inside once in your handlers: await once((tx) => tx.query(…)).',
     );
-  const { pool, table, retention } = STORE_OPTIONS.read(options);
+  const { pool, table, retention } = POSTGRES_STORE.read(options);
   const connections = new PgConnections(pool);
   const dialect = new PostgresDialect(table);
   return sqlEngine({ connections, dialect, retentionMs: retention });
 }
 
-const STORE_OPTIONS = defineOptions({
+const POSTGRES_STORE = defineOptions({
   pool: POOL,
   table: anything('webhook_event'),
   retention: RETENTION,
@@ -128,12 +128,12 @@ export interface PostgresDeadLetters extends DeadLetterStore {
  * const hooks = receiver({ store: postgresStore({ pool, retention: '90d' }), deadLetters });
  */
 export function postgresDeadLetters(options: PostgresDeadLettersOptions): PostgresDeadLetters {
-  const { pool, table, encryptionKeys, retention } = LETTER_OPTIONS.read(options);
+  const { pool, table, encryptionKeys, retention } = POSTGRES_LETTERS.read(options);
   const rows = new PostgresLetterRows(new PgConnections(pool), table, retention);
   return storedInSql(rows, encryptionKeys);
 }
 
-const LETTER_OPTIONS = defineOptions({
+const POSTGRES_LETTERS = defineOptions({
   pool: POOL,
   table: anything('dead_letter'),
   ...LETTER_RULES,

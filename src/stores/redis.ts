@@ -64,13 +64,13 @@ export interface RedisInbox extends Inbox {
  * const hooks = receiver({ inbox: redisInbox({ sendCommand: (...args) => client.sendCommand(args) }) });
  */
 export function redisInbox(options: RedisInboxOptions): RedisInbox {
-  const { encryptionKeys, prune, ...common } = INBOX_OPTIONS.read(options);
+  const { encryptionKeys, prune, ...common } = REDIS_INBOX.read(options);
   // Redis deletes expired ids itself.
   const deadLetters = redisDeadLetters({ ...common, encryptionKeys });
   return prunedInbox(redisStore(common), deadLetters, [deadLetters], prune);
 }
 
-const INBOX_OPTIONS = defineOptions({ ...CONNECTION_RULES, ...INBOX_RULES } satisfies Record<
+const REDIS_INBOX = defineOptions({ ...CONNECTION_RULES, ...INBOX_RULES } satisfies Record<
   keyof RedisInboxOptions,
   OptionRule<unknown>
 >);
@@ -85,7 +85,7 @@ const INBOX_OPTIONS = defineOptions({ ...CONNECTION_RULES, ...INBOX_RULES } sati
  * const store = redisStore({ sendCommand: (...args) => client.sendCommand(args) });
  */
 export function redisStore(options: RedisStoreOptions): IdempotencyStore {
-  const { sendCommand, prefix, retention: given } = STORE_OPTIONS.read(options);
+  const { sendCommand, prefix, retention: given } = REDIS_STORE.read(options);
   const keepMs = Math.ceil(given);
   const retention = String(keepMs);
 
@@ -148,7 +148,7 @@ export function redisStore(options: RedisStoreOptions): IdempotencyStore {
   };
 }
 
-const STORE_OPTIONS = defineOptions({ ...CONNECTION_RULES, retention: RETENTION } satisfies Record<
+const REDIS_STORE = defineOptions({ ...CONNECTION_RULES, retention: RETENTION } satisfies Record<
   keyof RedisStoreOptions,
   OptionRule<unknown>
 >);

@@ -62,13 +62,13 @@ export function sqlInbox(
   options: SqlInboxOptions<object, unknown> | (SqliteDatabase<object> & TableOptions),
 ): SqlInbox {
   const { eventTable, deadLetterTable, retention, encryptionKeys, prune, ...database } =
-    INBOX_OPTIONS.read(options);
+    SQL_INBOX.read(options);
   const connections = new AnyConnections(database);
   const tables = { eventTable, deadLetterTable, retention, encryptionKeys, prune };
   return inboxInTables({ connections, ...TABLES[connections.dialect] }, tables);
 }
 
-const INBOX_OPTIONS = defineOptions({ ...DATABASE_RULES, ...TABLE_RULES } satisfies Record<
+const SQL_INBOX = defineOptions({ ...DATABASE_RULES, ...TABLE_RULES } satisfies Record<
   keyof SqlInboxOptions,
   OptionRule<unknown>
 >);
@@ -95,11 +95,11 @@ export function sqliteInbox<Db extends object>(
   db: Db,
   options: TableOptions = {},
 ): SqlInbox<WithOnceSync<Db>> {
-  TABLE_OPTIONS.read(options);
+  SQL_TABLES.read(options);
   return sqlInbox({ ...sqliteDatabase(db), ...options });
 }
 
-const TABLE_OPTIONS = defineOptions(TABLE_RULES);
+const SQL_TABLES = defineOptions(TABLE_RULES);
 
 export interface SqlStoreOptions<Client extends object = object, Transaction = TransactionOf<Client>>
   extends SqlDatabase<Client, Transaction>,
@@ -142,7 +142,7 @@ export function sqlStore<Client extends object, Transaction = TransactionOf<Clie
 export function sqlStore(
   options: SqlStoreOptions<object, unknown> | (SqliteDatabase<object> & SqlStoreSettings),
 ): SqlStore {
-  const { table, retention, ...database } = STORE_OPTIONS.read(options);
+  const { table, retention, ...database } = SQL_STORE.read(options);
   const connections = new AnyConnections(database);
   const store = sqlEngine({
     connections,
@@ -152,7 +152,7 @@ export function sqlStore(
   return store as SqlStore;
 }
 
-const STORE_OPTIONS = defineOptions({
+const SQL_STORE = defineOptions({
   ...DATABASE_RULES,
   table: anything('webhook_event'),
   retention: RETENTION,

@@ -36,11 +36,11 @@ export interface RedisDeadLetters extends DeadLetterStore {
  * const hooks = receiver({ store: redisStore({ sendCommand: (...args) => client.sendCommand(args) }), deadLetters });
  */
 export function redisDeadLetters(options: RedisDeadLettersOptions): RedisDeadLetters {
-  const { encryptionKeys, ...given } = LETTER_OPTIONS.read(options);
+  const { encryptionKeys, ...given } = REDIS_LETTERS.read(options);
   return new StoredLetters(redisLetterRows(given), encryptionKeys);
 }
 
-const LETTER_OPTIONS = defineOptions({ ...CONNECTION_RULES, ...LETTER_RULES } satisfies Record<
+const REDIS_LETTERS = defineOptions({ ...CONNECTION_RULES, ...LETTER_RULES } satisfies Record<
   keyof RedisDeadLettersOptions,
   OptionRule<unknown>
 >);
@@ -53,7 +53,7 @@ function redisLetterRows({
   sendCommand,
   prefix,
   retention,
-}: Omit<ReturnType<typeof LETTER_OPTIONS.read>, 'encryptionKeys'>): LetterRows {
+}: Omit<ReturnType<typeof REDIS_LETTERS.read>, 'encryptionKeys'>): LetterRows {
   const keepMs = Math.ceil(retention);
   // The braces put the three of them into one slot.
   const letters = `${prefix}{dead-letters}`;

@@ -43,13 +43,13 @@ const ROWS = { postgres: PostgresLetterRows, mysql: MysqlLetterRows, sqlite: Sql
 export function sqlDeadLetters<Client extends object, Transaction = TransactionOf<Client>>(
   options: SqlDeadLettersOptions<Client, Transaction>,
 ): SqlDeadLetters {
-  const { table, encryptionKeys, retention, ...database } = LETTER_OPTIONS.read(options);
+  const { table, encryptionKeys, retention, ...database } = SQL_LETTERS.read(options);
   const connections = new AnyConnections(database);
   const rows = new ROWS[connections.dialect](connections, table, retention);
   return storedInSql(rows, encryptionKeys);
 }
 
-const LETTER_OPTIONS = defineOptions({
+const SQL_LETTERS = defineOptions({
   ...DATABASE_RULES,
   table: anything('dead_letter'),
   ...LETTER_RULES,

@@ -63,8 +63,11 @@ const SQLITE_CLOCK = new Statement("SELECT typeof(strftime('%s', 'now', 'subsec'
   prepared: false,
 });
 
-/** For how long a statement waits for a lock of SQLite. Of all that wait, one tries: with a synchronous driver a try blocks. */
-const MAX_BUSY_MS = 2_000;
+/**
+ * For how long a statement waits for a lock of SQLite: less than `storeTimeout`, so that the log names the lock. Of all that wait, one
+ * tries: with a synchronous driver a try blocks.
+ */
+const MAX_BUSY_MS = 1_500;
 const BUSY_PAUSE_MS = 50;
 
 export class AnyConnections implements Connections {
@@ -94,10 +97,11 @@ export class AnyConnections implements Connections {
   }
 
   readonly run: RunSql = async (statement, parameters) => {
-    const { dialect } = this.#given;
-    if (dialect === 'sqlite') return this.#whenFree(statement, parameters);
+    const { dialect, client } = this.#given;
+    const query = () => this.#query(client, statement, parameters);
+    if (dialect === 'sqlite') return this.#whenFree(query);
     if (!this.#checked) await this.#checkAutocommit();
-    return withRetry(() => this.#query(this.#given.client, statement, parameters));
+    return withRetry(query);
   };
 
   /** Before the first statement: without autocommit it would stay open, with its locks, on a connection of the pool. */
@@ -111,7 +115,7 @@ export class AnyConnections implements Connections {
   }
 
   /** On a connection with an open transaction of the user, a statement would be rolled back with it. */
-  async #whenFree(statement: Statement, parameters: readonly unknown[]): Promise<Reply> {
+  async #whenFree<Value>(work: () => Value | Promise<Value>): Promise<Value> {
     const { client, inTransaction } = this.#given;
     const end = performance.now() + MAX_BUSY_MS;
     for (;;) {
@@ -123,11 +127,10 @@ export class AnyConnections implements Connections {
             'A transaction is open on the connection of SQLite. End it before the next await, or give the store its own connection.',
           );
         if (!this.#checked) await this.#checkVersion();
-        else return await this.#query(client, statement, parameters);
+        else return await work();
       } catch (error) {
         if (performance.now() > end || !(isOpen || isBusy(error))) throw error;
-        if (isBusy(error) && error !== this.#busy?.error)
-          this.#busy = { error, until: performance.now() + BUSY_PAUSE_MS };
+        this.#waitAfter(error);
         await pause(BUSY_PAUSE_MS + Math.random() * BUSY_PAUSE_MS);
       }
     }
@@ -147,11 +150,30 @@ export class AnyConnections implements Connections {
 
   async migrate(statements: string): Promise<void> {
     const { dialect, client } = this.#given;
-    // One after the other: none of them fails if its table or index exists.
     if (dialect === 'sqlite')
-      for (const text of statements.split(/;\n/))
-        await this.run(new Statement(text, { prepared: false }), []);
+      await this.#migrateOneByOne(
+        statements.split(/;\n/).map((text) => new Statement(text, { prepared: false })),
+      );
     else await this.#send(client, dialect === 'postgres' ? asOneStatement(statements) : statements);
+  }
+
+  /** In a transaction if there is one: a process that is killed must not leave a table without an index, which nobody would miss. */
+  async #migrateOneByOne(statements: readonly Statement[]): Promise<void> {
+    const { once, transaction } = this;
+    if (typeof once === 'object')
+      await this.#whenFree(() =>
+        once.transaction((db) => {
+          for (const statement of statements) once.run(db, statement, []);
+        }),
+      );
+    else if (transaction)
+      await this.#whenFree(() =>
+        transaction(async (tx) => {
+          for (const statement of statements) await this.#query(tx, statement, []);
+        }, ''),
+      );
+    // None of them fails if its table or index exists.
+    else for (const statement of statements) await this.run(statement, []);
   }
 
   /** Whatever the client answers. */
@@ -165,7 +187,20 @@ export class AnyConnections implements Connections {
 
   async #query(client: unknown, statement: Statement, parameters: readonly unknown[]): Promise<Reply> {
     const portable = this.#portableOf(statement);
-    return portable.read(await this.#send(client, portable.text, portable.values(parameters)));
+    let sent: unknown;
+    try {
+      sent = this.#send(client, portable.text, portable.values(parameters));
+    } catch (error) {
+      // A synchronous driver has blocked the event loop. Those that try in the same turn must know before they do.
+      this.#waitAfter(error);
+      throw error;
+    }
+    return portable.read(await sent);
+  }
+
+  #waitAfter(error: unknown): void {
+    if (isBusy(error) && error !== this.#busy?.error)
+      this.#busy = { error, until: performance.now() + BUSY_PAUSE_MS };
   }
 
   #queryAtOnce(client: unknown, statement: Statement, parameters: readonly unknown[]): Reply {
