@@ -10,6 +10,7 @@ import { focus, onPlainClick } from '../../web/components/focus.js';
 import { formatDuration, formatPause, formatTimeExactly } from '../../web/components/format.js';
 import { Icon } from '../../web/components/icon.js';
 import { loadSetting, saveSetting } from '../../web/components/settings.js';
+import { unprocessed } from '../delivery/delivery-status.js';
 import { type Attempt, api, type Delivery, type Row } from './api.js';
 import { AttemptTabs } from './attempt-tabs.js';
 import { ResponseStatus, Status } from './delivery-columns.js';
@@ -32,6 +33,7 @@ export function Detail({ id, row, close }: { id: string; row: Row | undefined; c
   const attempts = delivery?.attempts ?? [];
   const attempt = attempts.find(({ number }) => number === route.attempt) ?? attempts.at(-1);
   const known = row ?? delivery;
+  const outcome = attempts.at(-1)?.outcome;
   const sandbox = row?.sandbox ?? false;
   return (
     <DetailFrame
@@ -49,7 +51,7 @@ export function Detail({ id, row, close }: { id: string; row: Row | undefined; c
           <>
             <p class="cluster">
               <Status status={shownStatus(known)} />
-              {attempts.at(-1)?.outcome && <span class="muted">{attempts.at(-1)?.outcome}</span>}
+              {outcome && !unprocessed(outcome) && <span class="muted">{outcome}</span>}
               {sandbox && <span class="tag">sandbox</span>}
               <span class="mono muted wrap">{known.url}</span>
             </p>
@@ -108,7 +110,7 @@ function CopyTest({ delivery, attempt }: { delivery: Delivery; attempt: Attempt 
       <CopyButton
         look="quiet small"
         label="Copy as test"
-        name={`Copy as ${framework} test`}
+        name={`Copy as test for ${framework}`}
         text={testCode(framework, delivery, attempt)}
       />
       <select
