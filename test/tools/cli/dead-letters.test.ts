@@ -507,7 +507,7 @@ test('dead-letters replay --cause replays the letters of one of two bugs among 4
   const left = await lettersOf(hooks);
   expect([left.length, left.filter(({ eventId }) => bugOf(eventId) === 1).length]).toEqual([320, 0]);
   const shown = await run('show', left[0]?.id ?? '');
-  expect(shown.stdout).toContain(`cause      ${left[0]?.cause}`);
+  expect(shown.stdout).toContain(`cause     ${left[0]?.cause}`);
   const gone = await run('discard', '--cause', 'mark-paid', '--because', 'test data', '--yes');
   expect(gone.stdout).toBe('320 discarded.\n');
   expect((await run('list', '--cause', 'mark')).stdout).toBe('No dead letter matches.\n');
