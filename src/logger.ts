@@ -106,6 +106,7 @@ export class Throttle {
 
 const MAX_MESSAGE = 1_000;
 const SYSTEM_OR_SQL = /^(?:E[A-Z0-9]{2,14}|EAI_AGAIN|[0-9][0-9A-Z]{4})$/;
+const SYSTEM = /^(?:E[A-Z]{3,14}|EAI_AGAIN)$/;
 
 /** The first word of an error reply of Redis; one from inside a script of Redis 6 has more text before it. */
 const REPLY = /^(?:ERR .{0,200}@user_script: ?\d+: )?-?([A-Z]{2,20})\b/;
@@ -163,6 +164,40 @@ function isError(value: unknown): value is Error {
   );
 }
 
+/** Base name and line, without what a bundler adds to the name. */
+const FILE_AND_LINE = /(?:^|[\\/])([^\\/?#:\s]{1,60})(?:\?[^\\/\s]{0,100})?:(\d{1,7}):\d+$/;
+const SHORT_WORD = /^[A-Za-z0-9][\w.-]{0,39}$/;
+const MAX_CAUSE = 200;
+
+/**
+ * Why a handler failed, in one line that tells bugs apart: `mark-paid: TypeError ECONNREFUSED at orders.ts:10`. It names the
+ * handler, the class of the error, its code, and the innermost frame of the user. It never holds a word of a message, which may
+ * quote a customer. Getters of the error may throw.
+ */
+export function causeOf(handler: string, error: unknown): string {
+  const { type, at: [frame = ''] = [] } = describeError(error);
+  const [, file, line] = (NOT_OF_THE_USER.test(frame) ? undefined : FILE_AND_LINE.exec(frame)) ?? [];
+  return causeText(handler, [type, codeOf(error), file && `at ${file}:${line}`].filter(Boolean).join(' '));
+}
+
+/** The same of a failure that no error of the user says, such as a deadline. */
+export function causeText(handler: string, what: string): string {
+  // Line breaks would forge a log line, and quotes end the cause in a search.
+  return `${shorten(handler.replace(/["\p{C}\p{Z}]+/gu, ' '))}: ${what}`.slice(0, MAX_CAUSE);
+}
+
+/** A code may be what a customer typed, such as a coupon: unless it is one of the system, it is left out if the message has it. */
+function codeOf(error: unknown): string | undefined {
+  try {
+    const { code, message } = error as { readonly code?: unknown; readonly message?: unknown };
+    const text = typeof code === 'number' ? String(code) : code;
+    if (typeof text !== 'string' || !SHORT_WORD.test(text)) return undefined;
+    return SYSTEM.test(text) || !String(message).includes(text) ? text : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 const MAX_STACK = 4_000;
 
 const HIDDEN =
@@ -204,11 +239,19 @@ function isDevelopment(simulated: boolean): boolean {
 }
 
 // Only paths and URLs: code can set a stack to any text, which might quote a customer.
-const FRAME = /^\s{4}at (?:.{1,100} \(|async )?((?:file:\/|node:|\/|[A-Za-z]:[\\/]).{1,300}?:\d+:\d+)\)?$/;
-/** A frame without a file, such as `Array.map`. */
-const NO_FILE = /^\s{4}at .{1,100} \((?:<anonymous>|native|index \d+)\)$/;
-const NOT_OF_THE_USER = /^node:|[\\/]node_modules[\\/]|[\\/]payment-webhooks[\\/]dist[\\/]/;
+const FRAME =
+  /^\s{4}at (?:.{1,100} \(|async )?((?:file:\/|https?:\/|webpack(?:-internal)?:\/|node:|ext:|bun:|\/|[A-Za-z]:[\\/]).{1,300}?:\d+:\d+)\)?$/;
+/** A frame without a file, such as `Array.map`. Bun names such files in its own way. */
+const NO_FILE = /^\s{4}at .{1,100} \((?:<anonymous>|unknown|(?:native)?(?::\d+){0,2}|index \d+)\)$/;
+/** Of a runtime, or of a package: the cache of Deno has no `node_modules`. */
+const NOT_OF_THE_USER =
+  /^(?:node|ext|bun):|[\\/](?:node_modules|registry\.npmjs\.org)[\\/]|[\\/]payment-webhooks[\\/]dist[\\/]/;
 const MAX_FRAMES = 5;
+/** Frames are a few hundred bytes each, and most stacks have ten. */
+const MAX_FRAME_TEXT = 16_384;
+/** What V8 writes before a message, and before the frames if there is none. */
+const HEADER = /^(?:[^\n]{1,200}: )?$/;
+const BARE_HEADER = /^[\w$.]{1,100}(?: \[\w{1,60}\])?(?=\n)/;
 
 /**
  * `file:line:column` of frames, or undefined if message and frames cannot be told apart. They begin with the innermost frame
@@ -217,11 +260,15 @@ const MAX_FRAMES = 5;
 function describeFrames(error: Error): string[] | undefined {
   const { stack, message } = error;
   if (typeof stack !== 'string' || typeof message !== 'string') return undefined;
-  // V8 writes "Name: message" and then the frames. A message may itself look like a frame, so cut it away.
-  const end = stack.indexOf(message);
-  if (end === -1 || end > 200) return undefined;
+  // V8 writes "Name: message" and then the frames. A message may itself look like a frame, so cut it away. It may also have
+  // been changed since: then the stack still quotes the first one, and where that ends cannot be known.
+  const start = message === '' ? BARE_HEADER.exec(stack)?.[0].length : stack.indexOf(message);
+  if (start === undefined || start < 0 || (message !== '' && !HEADER.test(stack.slice(0, start))))
+    return undefined;
+  const end = start + message.length;
+  const [rest, ...lines] = stack.slice(end, end + MAX_FRAME_TEXT).split('\n');
+  if (rest !== '') return undefined;
   const frames: string[] = [];
-  const [, ...lines] = stack.slice(end + message.length).split('\n');
   for (const line of lines) {
     const frame = FRAME.exec(line)?.[1];
     if (frame !== undefined) frames.push(frame);

@@ -18,6 +18,11 @@ export interface DeadLetter {
   readonly keptAt: Date;
   /** The error code of the latest attempt. */
   readonly code: ErrorCode | undefined;
+  /**
+   * Why its handler failed on the latest attempt, in at most 200 characters without a word of a message, such as
+   * `mark-paid: TypeError at orders.ts:10`. Undefined if none failed, or if an older version kept the letter.
+   */
+  readonly cause?: string | undefined;
   /** Where its payload does not match its schema, without values. */
   readonly issues: readonly Issue[];
   /** The first 12 hexadecimal digits of the SHA-256 of its private key; undefined for tombstones. */
@@ -50,7 +55,7 @@ export interface NewDeadLetter extends Omit<DeadLetter, 'keptAt' | 'discarded'> 
 }
 
 /** What an attempt changes in a letter. */
-export interface DeadLetterChange extends Pick<DeadLetter, 'reason' | 'code' | 'issues'> {
+export interface DeadLetterChange extends Pick<DeadLetter, 'reason' | 'code' | 'cause' | 'issues'> {
   /** Unchanged if undefined. */
   readonly attempts?: number | undefined;
 }
@@ -126,8 +131,8 @@ export type ProcessedEvent = Pick<NewDeadLetter, 'key' | 'fingerprint'>;
 export interface DeadLetterStore {
   /**
    * Keeps a letter before it answers. If the store has a letter with the same key and fingerprint, that letter gets the new
-   * `reason`, `code`, `issues`, `headers`, `keyIndex`, `keyId` and `signaturePrefix`. It keeps its id, its place and `keptAt`.
-   * Its `attempts` rise by one, or to the given number if that is more.
+   * `reason`, `code`, `cause`, `issues`, `headers`, `keyIndex`, `keyId` and `signaturePrefix`. It keeps its id, its place and
+   * `keptAt`. Its `attempts` rise by one, or to the given number if that is more.
    *
    * @returns the id that the letter has
    * @throws if the letter is not kept, for example because the store is full: no letter is evicted for another

@@ -15,7 +15,7 @@ import {
 } from '../contracts/dead-letter-store.js';
 import { StoreError } from '../errors.js';
 import { LetterGroups, sumOf } from '../stores/letters/count-letters.js';
-import type { LetterQuery } from './dead-letter-filter.js';
+import { type LetterQuery, matchesSealed } from './dead-letter-filter.js';
 
 /** How many letters are listed with one call, unless the caller wants fewer. */
 export const MAX_PAGE = 100;
@@ -72,7 +72,7 @@ export class DeadLetterCalls extends TimedCalls {
 
   /** One page after another. A failure is the last. */
   async *pages(
-    { keyId, ...query }: LetterQuery,
+    { keyId, cause, ...query }: LetterQuery,
     after?: string,
     limit = MAX_PAGE,
   ): AsyncGenerator<DeadLetterPage | StoreFailure, void> {
@@ -83,10 +83,10 @@ export class DeadLetterCalls extends TimedCalls {
         () => this.store.list(query, { limit, after: from }),
         (answer) => readPage(answer, seen),
       );
-      // Only the sealed part of a letter names its key, so no store can look for it.
-      yield keyId === undefined || page instanceof StoreFailure
+      // Only the sealed part of a letter has its key and its cause, so no store can look for them.
+      yield page instanceof StoreFailure
         ? page
-        : { ...page, letters: page.letters.filter((letter) => letter.keyId === keyId) };
+        : { ...page, letters: page.letters.filter((letter) => matchesSealed(letter, { keyId, cause })) };
       if (page instanceof StoreFailure || page.next === undefined) return;
       seen.add(page.next);
       from = page.next;
@@ -94,8 +94,8 @@ export class DeadLetterCalls extends TimedCalls {
   }
 
   async count(query: LetterQuery): Promise<number | StoreFailure> {
-    const { keyId, ...stored } = query;
-    if (this.store.count && keyId === undefined) {
+    const { keyId, cause, ...stored } = query;
+    if (this.store.count && keyId === undefined && cause === undefined) {
       const call = () => this.store.count?.(stored);
       return this.checkedCall('the dead letters were not counted', call, countOf('count'));
     }
@@ -105,8 +105,8 @@ export class DeadLetterCalls extends TimedCalls {
 
   /** @param names at most this many for each reason; the letters of further names are counted together */
   async countGroups(query: LetterQuery, names: number): Promise<readonly DeadLetterGroup[] | StoreFailure> {
-    const { keyId, ...stored } = query;
-    if (this.store.countGroups && keyId === undefined) {
+    const { keyId, cause, ...stored } = query;
+    if (this.store.countGroups && keyId === undefined && cause === undefined) {
       const call = () => this.store.countGroups?.(stored, { names });
       return this.checkedCall('the dead letters were not counted', call, readGroups);
     }
@@ -212,6 +212,7 @@ function isLetter(given: unknown): given is DeadLetter {
     typeof letter.sandbox === 'boolean' &&
     Number.isSafeInteger(letter.attempts) &&
     isOptionalText(letter.keyId) &&
+    isOptionalText(letter.cause) &&
     Array.isArray(letter.issues)
   );
 }

@@ -18,6 +18,8 @@ export interface ReplayFilter {
   readonly eventId?: string | undefined;
   /** Letters that this private key signed: see {@link DeadLetter.keyId}. */
   readonly keyId?: string | undefined;
+  /** The beginning of {@link DeadLetter.cause}, in whole words: `mark-paid`, or `mark-paid: TypeError`. */
+  readonly cause?: string | undefined;
   /** Kept within this time, such as `'7d'`, or since this date. */
   readonly since?: string | Date | undefined;
 }
@@ -27,9 +29,20 @@ export interface DeadLetterFilter extends ReplayFilter {
   readonly discarded?: boolean | undefined;
 }
 
-/** A query for the store, and the key id, by which {@link DeadLetterCalls} filters the answers. */
-export interface LetterQuery extends DeadLetterQuery {
-  readonly keyId?: string | undefined;
+/** What {@link DeadLetterCalls} filters itself, because a store may hold it sealed. */
+type SealedQuery = Pick<ReplayFilter, 'keyId' | 'cause'>;
+
+export interface LetterQuery extends DeadLetterQuery, SealedQuery {}
+
+export function matchesSealed(letter: SealedQuery, { keyId, cause }: SealedQuery): boolean {
+  return (
+    (keyId === undefined || letter.keyId === keyId) && (cause === undefined || beginsWith(letter, cause))
+  );
+}
+
+/** In whole words, so that `orders.ts:1` is not the beginning of `orders.ts:10`: the letters may be about to be discarded. */
+function beginsWith({ cause = '' }: SealedQuery, start: string): boolean {
+  return cause.startsWith(start) && !/^[\p{L}\p{N}_]{2}/u.test(start.slice(-1) + cause.slice(start.length));
 }
 
 /** The names of all filters of a replay. */
@@ -39,6 +52,7 @@ export const FILTERS: readonly string[] = [
   'event',
   'eventId',
   'keyId',
+  'cause',
   'since',
 ] satisfies (keyof ReplayFilter)[];
 
@@ -62,6 +76,7 @@ export function queryOf(namespace: string, filter: DeadLetterFilter = {}): Lette
     id: checkText('id', filter.id),
     eventId: checkText('eventId', filter.eventId),
     keyId: keyIdOf(filter.keyId),
+    cause: checkText('cause', filter.cause),
     since: sinceOf(filter.since),
     ...namesOf(filter.event),
   };

@@ -64,10 +64,10 @@ export class Letter implements DeliveryLetter {
     return undefined;
   }
 
-  async keep({ reason, rejection }: Unprocessed): Promise<StoreFailure | undefined> {
+  async keep({ reason, rejection, cause }: Unprocessed): Promise<StoreFailure | undefined> {
     const { attempt = 1 } = this.#delivery;
     const issues = [...retryNote(rejection), ...(rejection?.issues ?? this.#delivery.issues ?? [])];
-    const change = { reason, code: rejection?.code, issues };
+    const change = { reason, code: rejection?.code, cause, issues };
     if (this.#id === undefined) return this.#keepNew(change, attempt);
     const attempts = this.#replayed && Math.max(this.#replayed.attempts + 1, attempt);
     const changed = await this.#calls.update(this.#id, { ...change, attempts });

@@ -7,7 +7,7 @@ import { type ErrorCode, type Issue, Rejection, WebhookError } from '../errors.j
 import type { Decoded, EventNames } from '../events/envelope.js';
 import { childLogger, describeError, type Logger, shorten, writeLog } from '../logger.js';
 import type { DeliveryRecord, HandlerReport, Outcome } from '../observer.js';
-import type { Verdict } from './verdict.js';
+import type { Objection, Verdict } from './verdict.js';
 
 /** How a delivery ends: with a 2xx outcome, or with a rejection. */
 export type Result = Outcome | Rejection;
@@ -44,7 +44,7 @@ export class Delivery {
   /** Set once the store is called. */
   store: { readonly ms: number | undefined } | undefined;
   /** The calls of the handlers, once they run. They change as long as a handler runs, also after the answer. */
-  calls: readonly HandlerReport[] | undefined;
+  calls: readonly CalledHandler[] | undefined;
   /** What the handlers said, unless they all succeeded. */
   verdict: Verdict | undefined;
   /** The event was completed before, with other bytes. */
@@ -167,10 +167,18 @@ export class Delivery {
   }
 }
 
+/** The report of a handler, and if it did not succeed, what it said and why: see {@link DeadLetter.cause}. */
+export interface CalledHandler extends HandlerReport {
+  readonly objection: Objection | undefined;
+  readonly cause: string | undefined;
+}
+
 /** Why an attempt did not process the event. */
 export interface Unprocessed {
   readonly reason: DeadLetterReason;
   readonly rejection?: Rejection | undefined;
+  /** See {@link DeadLetter.cause}. */
+  readonly cause?: string | undefined;
 }
 
 /** The dead letter of one delivery, while its event is being processed. No method rejects. */

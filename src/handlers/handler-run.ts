@@ -3,12 +3,12 @@
 import type { GrantedClaim } from '../claims/claim-reply.js';
 import type { Lease } from '../claims/lease.js';
 import type { HandlerClaim } from '../contracts/idempotency-store.js';
-import type { Delivery } from '../deliveries/delivery.js';
+import type { CalledHandler, Delivery } from '../deliveries/delivery.js';
 import { type Objection, objectionOf } from '../deliveries/verdict.js';
-import { ConfigurationError, WebhookError } from '../errors.js';
+import { ConfigurationError, type ErrorCode, WebhookError } from '../errors.js';
 import type { EventNames } from '../events/envelope.js';
-import { handlerErrorFields, type Logger, type LogLevel, writeLog } from '../logger.js';
-import { type HandlerReport, type Observer, observed } from '../observer.js';
+import { causeOf, causeText, handlerErrorFields, type Logger, type LogLevel, writeLog } from '../logger.js';
+import { type Observer, observed } from '../observer.js';
 import { withDeadline } from '../time.js';
 import { DeliveryContext, NO_ONCE, ONCE_UNNAMED } from './handler-context.js';
 import type { MatchedHandlers, Registration, SerialValues } from './handlers.js';
@@ -107,10 +107,12 @@ export class HandlerRun {
 }
 
 /** The call of one handler. It is also the handler's report, and the source of its context. */
-export class HandlerCall implements HandlerReport {
+export class HandlerCall implements CalledHandler {
   readonly name: string;
-  status: HandlerReport['status'] = 'running';
+  status: CalledHandler['status'] = 'running';
   durationMs = 0;
+  objection: Objection | undefined;
+  cause: string | undefined;
   wrote = false;
   readonly handler: Registration;
   readonly #subject: unknown;
@@ -162,7 +164,7 @@ export class HandlerCall implements HandlerReport {
     }
     // A handler that waited for another one may start long after the claim.
     if (this.#run.serialValues && (delivery.claimLost || lease?.expired)) {
-      this.#fail(new WebhookError('CLAIM_LOST'), {}, 'error', NOT_STARTED);
+      this.#stop('CLAIM_LOST', NOT_STARTED);
       return;
     }
     const startedAt = performance.now();
@@ -170,15 +172,14 @@ export class HandlerCall implements HandlerReport {
       await this.#callHandler();
       if (this.#onceError) throw this.#onceError;
     } catch (error) {
-      const [level, message] = OBJECTIONS[objectionOf(error)];
-      this.#fail(error, handlerErrorFields(error, delivery.simulated), level, message);
+      this.#fail(error, delivery.simulated);
       return;
     } finally {
       this.durationMs = performance.now() - startedAt;
     }
     // The handler could see the abort and returned after it, so it may have given up: it must run again.
     if (this.#mayHaveGivenUp) {
-      this.#fail(new WebhookError('HANDLER_TIMEOUT'), {}, 'error', MAY_HAVE_GIVEN_UP);
+      this.#stop('HANDLER_TIMEOUT', MAY_HAVE_GIVEN_UP);
       return;
     }
     if (completionKey !== undefined && !this.#isUnproven)
@@ -196,8 +197,7 @@ export class HandlerCall implements HandlerReport {
   failUncommitted(): void {
     const { completionKey } = this.handler;
     this.#run.completedHandlers = this.#run.completedHandlers.filter((key) => key !== completionKey);
-    const error = new ConfigurationError(UNCOMMITTED);
-    this.#fail(error, handlerErrorFields(error), 'error', OBJECTIONS.failed[1]);
+    this.#fail(new ConfigurationError(UNCOMMITTED));
   }
 
   /** @throws what the handler throws, now or by a promise */
@@ -243,8 +243,27 @@ export class HandlerCall implements HandlerReport {
     );
   }
 
-  #fail(error: unknown, fields: object, level: LogLevel, message: string): void {
+  #fail(error: unknown, simulated = false): void {
+    const objection = objectionOf(error);
+    const [level, message] = OBJECTIONS[objection];
+    const fields = { cause: causeOf(this.name, error), ...handlerErrorFields(error, simulated) };
+    this.#end(error, objection, fields, [level, message]);
+  }
+
+  /** It did not fail itself: the claim or the time was over. */
+  #stop(code: ErrorCode, message: string): void {
+    this.#end(new WebhookError(code), 'failed', { cause: causeText(this.name, code) }, ['error', message]);
+  }
+
+  #end(
+    error: unknown,
+    objection: Objection,
+    fields: { readonly cause: string },
+    [level, message]: readonly [LogLevel, string],
+  ): void {
     this.#run.errors.push(error);
+    this.objection = objection;
+    this.cause = fields.cause;
     writeLog(this.log, level, { handler: this.name, ...fields }, message);
     this.status = 'rejected';
   }

@@ -5,8 +5,9 @@ import { Lease } from '../claims/lease.js';
 import { StoreCalls, type StoreRules } from '../claims/store-calls.js';
 import { type StoreCaller, StoreFailure } from '../claims/timed-calls.js';
 import type { IdempotencyStore } from '../contracts/idempotency-store.js';
+import type { Unprocessed } from '../deliveries/delivery.js';
 import { ConfigurationError, HandlerError, Rejection, storeUnavailable } from '../errors.js';
-import { handlerErrorFields, writeLog } from '../logger.js';
+import { causeOf, handlerErrorFields, writeLog } from '../logger.js';
 import { show } from '../misuse.js';
 import { withDeadline } from '../time.js';
 import type { MatchedHandlers, Registration, SerialValues } from './handlers.js';
@@ -19,11 +20,11 @@ const MAX_PAUSE_MS = 100;
 const RETRY_AFTER_MS = 1_000;
 const WAITED = 'Another event with the same serial value was being handled until timeout expired.';
 
-/** @returns a rejection if a serial function fails; undefined if no handler has one */
+/** @returns why the event is not processed if a serial function fails; undefined if no handler has one */
 export function serialValuesOf(
   { handlers, subject }: MatchedHandlers,
   caller: StoreCaller & { readonly simulated: boolean },
-): SerialValues | Rejection | undefined {
+): SerialValues | (Unprocessed & { readonly rejection: Rejection }) | undefined {
   const serial = handlers.filter((handler) => handler.serial !== undefined);
   if (serial.length === 0) return undefined;
   const values = new Map<Registration, string>();
@@ -38,10 +39,12 @@ export function serialValuesOf(
         );
       }
       values.set(handler, value);
-    } catch (cause) {
-      const fields = { handler: handler.name, ...handlerErrorFields(cause, caller.simulated) };
+    } catch (error) {
+      const cause = causeOf(handler.name, error);
+      const fields = { handler: handler.name, cause, ...handlerErrorFields(error, caller.simulated) };
       writeLog(caller.log, 'error', fields, 'the serial function of a handler failed');
-      return new Rejection('HANDLER_FAILED', { cause: new HandlerError([cause]) });
+      const rejection = new Rejection('HANDLER_FAILED', { cause: new HandlerError([error]) });
+      return { reason: 'failed', rejection, cause };
     }
   }
   return values;

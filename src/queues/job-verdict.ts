@@ -41,19 +41,14 @@ function later(ms: number | undefined, most: number): JobVerdict {
 function errorOf(rejection: Rejection, delivery: Delivery): WebhookError {
   const error = rejection.toError();
   const { at: frames = [] } = rejection.code === 'HANDLER_FAILED' ? describeError(error.cause) : {};
-  error.message = `${rejection.code}: ${reasonOf(rejection, delivery, error)}`;
+  error.message = `${rejection.code}: ${reasonOf(rejection, delivery)}`;
   error.stack = [`${error.name}: ${error.message}`, ...frames.map((frame) => `    at ${frame}`)].join('\n');
   return error;
 }
 
-function reasonOf(
-  { code, hint, issues }: Rejection,
-  { calls = [] }: Delivery,
-  { cause }: WebhookError,
-): string {
+function reasonOf({ code, hint, issues }: Rejection, { calls = [] }: Delivery): string {
   if (issues) return issues.map(({ path, message }) => `${path}: ${message}`).join('; ');
-  const failed = calls.filter(({ status }) => status === 'rejected');
-  if (code !== 'HANDLER_FAILED' || failed.length === 0) return hint ?? ANSWERS[code].message;
-  const { type, code: systemCode } = describeError(cause);
-  return `${failed.map(({ name }) => name).join(', ')} failed with ${[type, systemCode].filter(Boolean).join(' ')}`;
+  const causes = calls.flatMap(({ cause }) => cause ?? []);
+  if (code !== 'HANDLER_FAILED' || causes.length === 0) return hint ?? ANSWERS[code].message;
+  return causes.join('; ');
 }

@@ -6,12 +6,13 @@ import { StoreCalls } from '../claims/store-calls.js';
 import { StoreFailure } from '../claims/timed-calls.js';
 import { type IdempotencyStore, keyOf } from '../contracts/idempotency-store.js';
 import type { Delivery, DeliveryLetter, Result, Unprocessed } from '../deliveries/delivery.js';
-import { verdictOf } from '../deliveries/verdict.js';
+import { type Verdict, verdictOf } from '../deliveries/verdict.js';
 import { handlersFailed, Rejection, storeUnavailable } from '../errors.js';
 import type { Decoded } from '../events/envelope.js';
 import { HandlerRun } from '../handlers/handler-run.js';
 import type { MatchedHandlers, SerialValues } from '../handlers/handlers.js';
 import { SerialLocks, serialValuesOf } from '../handlers/serial-locks.js';
+import { causeOf, causeText } from '../logger.js';
 import type { DeadLetterReason } from '../observer.js';
 import type { Configuration } from '../options/options.js';
 
@@ -55,8 +56,8 @@ export function processEvent(delivery: Delivery, config: Rules, answerEarly: Ans
     return keepWithoutRunning(delivery, config, withoutHandler(decoded), decoded.rejection ?? 'ignored');
   if (!hasStore(config)) return runWithoutStore(delivery, config, matched, answerEarly);
   const values = serialValuesOf(matched, delivery);
-  if (values instanceof Rejection)
-    return keepWithoutRunning(delivery, config, keptAs('failed', values), values);
+  if (values && 'rejection' in values)
+    return keepWithoutRunning(delivery, config, { ...values, result: values.rejection }, values.rejection);
   if (values) return underLocks(delivery, config, { ...matched, serialValues: values }, answerEarly);
   return underClaim(delivery, config, (held) => runHandlers(held, matched, config, answerEarly));
 }
@@ -205,7 +206,10 @@ async function runToEnd(run: HandlerRun, timeout: number, answerEarly: AnswerEar
   if (await run.settlesWithin(timeout)) return;
   delivery.abort('HANDLER_TIMEOUT');
   const hint = `Not finished after ${timeout} ms: ${run.unsettled.join(', ')}.`;
-  answerEarly(await keep(delivery, keptAs('failed', new Rejection('HANDLER_TIMEOUT', { hint }))));
+  const cause = causeText(run.unsettled[0] ?? '', 'HANDLER_TIMEOUT');
+  answerEarly(
+    await keep(delivery, { ...keptAs('failed', new Rejection('HANDLER_TIMEOUT', { hint })), cause }),
+  );
   await run.settled;
 }
 
@@ -267,16 +271,25 @@ function keptAs(
 function endingOf(delivery: Delivery, errors: readonly unknown[]): Ending {
   const verdict = verdictOf(errors);
   delivery.verdict = verdict;
+  // Of the first handler, not of the one that failed first: two that fail together always have the same cause.
+  const cause = delivery.calls?.find(({ objection }) => objection === verdict.verdict)?.cause;
+  return { ...endingBy(verdict, delivery), cause };
+}
+
+function endingBy(verdict: Verdict, { letter, queued }: Delivery): Ending {
   switch (verdict.verdict) {
     case 'later':
       return keptAs('failed', new Rejection('RETRY_LATER', { retryAfterMs: verdict.delayMs }));
     case 'never':
       // `jobVerdict()` fails such a job permanently.
-      if (delivery.queued) return keptAs('rejected', handlersFailed(verdict.error));
-      return keptAs('rejected', delivery.letter ? 'kept' : 'ignored');
+      return keptAs('rejected', queued ? handlersFailed(verdict.error) : letter ? 'kept' : 'ignored');
     case 'failed':
       return keptAs('failed', handlersFailed(verdict.error));
   }
+}
+
+function schemaCause({ code, cause }: Rejection): string {
+  return cause === undefined ? causeText('schema', code) : causeOf('schema', cause);
 }
 
 /** How an event without a handler ends once it is kept; undefined if it is not kept. */
@@ -288,7 +301,7 @@ function withoutHandler({ status, rejection }: Decoded): Ending | undefined {
     case 'drifted':
       return keptAs('invalid', 'kept', rejection);
     case 'undecided':
-      return rejection && keptAs('failed', rejection);
+      return rejection && { ...keptAs('failed', rejection), cause: schemaCause(rejection) };
     default:
       return undefined;
   }

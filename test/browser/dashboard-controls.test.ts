@@ -343,7 +343,7 @@ describeInChromium('the detail', () => {
     const body = await panel.locator('.json').boundingBox();
     const headers = await panel.getByRole('table').boundingBox();
     expect(body?.y).toBeLessThan(headers?.y ?? 0);
-    await page.locator('.detail > header').getByText('ignored').waitFor();
+    await page.locator('.detail > header .status').getByText('Ignored').waitFor();
   });
 
   test('marks what a fault changed after signing, and shows the signature that would have fitted', async () => {

@@ -60,16 +60,18 @@ describeInChromium.each(SCREENS)('on %s', (_kind, screens) => {
       for (const text of ['/ledger/inbound', '503', /next retry in \d\d m/])
         await rows.first().getByText(text).first().waitFor();
       const phone = width < 500;
+      // Two lines, so that the name is whole.
+      const narrow = width < 1280;
       const heights = await page
         .locator('tr.row')
         .evaluateAll((all) => all.map((one) => one.getBoundingClientRect().height));
-      expect(new Set(heights)).toEqual(new Set([phone ? 56 : 40]));
+      expect(new Set(heights)).toEqual(new Set([narrow ? 56 : 40]));
       const first = await boxOf(page.locator('tr.row').first());
       expect(first.y).toBeLessThan(phone ? 270 : 260);
-      // A height of 900 px has room for 16 rows.
-      expect((900 - first.y) / first.height).toBeGreaterThan(phone ? 11 : 16);
+      // A height of 900 px has room for 16 rows, or 11 of two lines.
+      expect((900 - first.y) / first.height).toBeGreaterThan(narrow ? 11 : 16);
       const lefts = await page
-        .locator(phone ? 'tr.row .cell-target' : '.cell-target')
+        .locator(narrow ? 'tr.row .cell-target' : '.cell-target')
         .evaluateAll((all) => new Set(all.map((one) => one.getBoundingClientRect().x)).size);
       expect(lefts).toBe(1);
       if (width < 1024) continue;
@@ -83,7 +85,7 @@ describeInChromium.each(SCREENS)('on %s', (_kind, screens) => {
 });
 
 describeInChromium.each([1280, 1440])('at %i px', (width) => {
-  test('the list stays beside the delivery that is open, with target and attempts, and the detail does not stretch', async () => {
+  test('the list stays beside the delivery that is open, with whole names, attempts and times, and the detail does not stretch', async () => {
     const service = await busy();
     const { page } = await openPage(service, '', { viewport: { width, height: 800 } });
     await row(page, 'Retrying').first().locator('.row-link').click();
@@ -96,6 +98,14 @@ describeInChromium.each([1280, 1440])('at %i px', (width) => {
       expect(await target.evaluate((one) => one.scrollWidth - one.clientWidth)).toBeLessThanOrEqual(0);
     }
     await page.locator('tr.row .cell-attempts').filter({ hasText: '1/4' }).first().waitFor();
+    const delivered = row(page, 'Delivered').first();
+    await delivered
+      .locator('.cell-when')
+      .getByText(/^\d\d:\d\d:\d\d$/)
+      .waitFor();
+    const cut = '.row .cell-event > * > :first-child';
+    const isCut = (all: Element[]) => all.filter((one) => one.scrollWidth > one.clientWidth + 1).length;
+    expect(await page.locator(cut).evaluateAll(isCut)).toBe(0);
     await page.locator('.tab-panel').waitFor();
     const title = await boxOf(page.locator('#detail-title'));
     expect(title.y - shown.y).toBeLessThan(40);

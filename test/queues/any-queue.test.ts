@@ -296,7 +296,7 @@ describe('processor()', () => {
           verdict,
           error: {
             code: 'HANDLER_FAILED',
-            message: expect.stringMatching(/^HANDLER_FAILED: .* failed with /),
+            message: expect.stringMatching(/^HANDLER_FAILED: \S+: \w+Error/),
           },
         });
         const { message, stack } = (end as { error: Error }).error;

@@ -62,7 +62,9 @@ describe.each(Object.entries(QUEUES))('a job of %s', (_, { program, start, job }
     const { state, attempts, error, rest } = await jobOver(trial);
     expect([state, attempts]).toEqual(['failed', ATTEMPTS]);
     expect(error).toMatchObject({
-      message: 'HANDLER_FAILED: handle failed with RangeError ECONNREFUSED',
+      message: expect.stringMatching(
+        /^HANDLER_FAILED: handle: RangeError ECONNREFUSED at processor\.test\.ts:\d+$/,
+      ),
       stack: expect.stringMatching(/^HandlerError: HANDLER_FAILED: .*\n {4}at .*processor\.test\.ts:\d+:\d+/),
     });
     expect(JSON.stringify(rest) + log.text.join()).not.toContain('Secret');

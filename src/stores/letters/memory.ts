@@ -88,8 +88,9 @@ class MemoryDeadLetters implements DeadLetterStore {
     const known = this.#of(letter.key).find(({ fingerprint }) => fingerprint === letter.fingerprint);
     if (known) {
       const attempts = Math.max(known.attempts + 1, letter.attempts);
-      const { reason, code, issues, headers, keyIndex, keyId, signaturePrefix } = letter;
-      Object.assign(known, { reason, code, issues, headers, keyIndex, keyId, signaturePrefix, attempts });
+      const { reason, code, cause, issues, headers, keyIndex, keyId, signaturePrefix } = letter;
+      const proof = { headers, keyIndex, keyId, signaturePrefix };
+      Object.assign(known, { reason, code, cause, issues, ...proof, attempts });
       return known.id;
     }
     if (this.#letters.size >= this.#max)
@@ -101,10 +102,10 @@ class MemoryDeadLetters implements DeadLetterStore {
     return letter.id;
   }
 
-  update(id: string, { attempts, ...change }: DeadLetterChange): boolean {
+  update(id: string, { attempts, cause, ...change }: DeadLetterChange): boolean {
     this.#forgetExpired();
     const letter = this.#letters.get(id);
-    if (letter) Object.assign(letter, change, attempts !== undefined && { attempts });
+    if (letter) Object.assign(letter, { ...change, cause }, attempts !== undefined && { attempts });
     return letter !== undefined;
   }
 
@@ -189,10 +190,22 @@ class MemoryDeadLetters implements DeadLetterStore {
 
 /** A copy, field by field: lists never hold the bytes. */
 function withoutBytes(entry: Entry): DeadLetter {
-  const { id, reason, namespace, eventName, eventId, sandbox, attempts, code, issues, keyId, discarded } =
-    entry;
+  const {
+    id,
+    reason,
+    namespace,
+    eventName,
+    eventId,
+    sandbox,
+    attempts,
+    code,
+    cause,
+    issues,
+    keyId,
+    discarded,
+  } = entry;
   return {
-    ...{ id, reason, namespace, eventName, eventId, sandbox, attempts, code, keyId },
+    ...{ id, reason, namespace, eventName, eventId, sandbox, attempts, code, cause, keyId },
     keptAt: new Date(entry.keptAt),
     issues: issues.map((issue) => ({ ...issue })),
     ...(discarded && { discarded: { ...discarded, at: new Date(discarded.at) } }),

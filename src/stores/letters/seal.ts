@@ -127,13 +127,18 @@ export interface SealedParts {
   readonly body: Uint8Array;
   /** Headers, and which private key signed the bytes, as JSON. */
   readonly head: Uint8Array;
-  /** Sealed, because paths can hold what a customer wrote, such as a name in `metadata`. */
+  /** With the cause. Sealed, because paths can hold what a customer wrote, such as a name in `metadata`. */
   readonly issues: Uint8Array;
 }
 
 type Head = Pick<NewDeadLetter, 'headers' | 'keyIndex' | 'keyId' | 'signaturePrefix'>;
 
-type OpenedParts = Head & Pick<NewDeadLetter, 'rawBody' | 'issues'>;
+type Why = Pick<NewDeadLetter, 'issues' | 'cause'>;
+
+type OpenedParts = Head & Why & Pick<NewDeadLetter, 'rawBody'>;
+
+/** How the cause is stored: an earlier version reads it as one more issue. No issue of an event has the last field. */
+type StoredIssue = Issue & { readonly isCause?: true };
 
 /**
  * The bytes are bound to everything that identifies the letter. Headers and issues change with an attempt, when only the
@@ -154,7 +159,7 @@ export class LetterSeal {
     return {
       body: this.closeBody(letter),
       head: this.#seal.seal(Buffer.from(head), ofEvent('head', letter)),
-      issues: this.closeIssues(letter.issues, letter),
+      issues: this.closeWhy(letter, letter),
     };
   }
 
@@ -162,16 +167,18 @@ export class LetterSeal {
     return this.#seal.seal(letter.rawBody, ofLetter(letter));
   }
 
-  closeIssues(issues: readonly Issue[], event: ProcessedEvent): Buffer {
-    return this.#seal.seal(Buffer.from(JSON.stringify(issues)), ofEvent('issues', event));
+  closeWhy({ issues, cause }: Why, event: ProcessedEvent): Buffer {
+    const stored: StoredIssue[] = issues.map(({ path, message }) => ({ path, message }));
+    if (cause !== undefined) stored.push({ path: 'cause', message: cause, isCause: true });
+    return this.#seal.seal(Buffer.from(JSON.stringify(stored)), ofEvent('issues', event));
   }
 
   /** Undefined if a part, or what it is bound to, has changed. */
   open(letter: LetterIdentity, parts: SealedParts): OpenedParts | undefined {
     const rawBody = this.#seal.open(parts.body, ofLetter(letter));
     const head = this.openHead(parts.head, letter);
-    const issues = this.openIssues(parts.issues, letter);
-    return rawBody && head && issues ? { rawBody, ...head, issues } : undefined;
+    const why = this.openWhy(parts.issues, letter);
+    return rawBody && head && why ? { rawBody, ...head, ...why } : undefined;
   }
 
   openHead(sealed: Uint8Array, event: ProcessedEvent): Head | undefined {
@@ -186,10 +193,16 @@ export class LetterSeal {
     };
   }
 
-  openIssues(sealed: Uint8Array, event: ProcessedEvent): readonly Issue[] | undefined {
+  openWhy(sealed: Uint8Array, event: ProcessedEvent): Why | undefined {
     const bytes = this.#seal.open(sealed, ofEvent('issues', event));
-    const issues: unknown = bytes && parse(bytes);
-    return Array.isArray(issues) ? issues : undefined;
+    const stored: unknown = bytes && parse(bytes);
+    if (!Array.isArray(stored)) return undefined;
+    const isCause = (entry: Partial<StoredIssue> | null) => entry?.isCause === true;
+    const cause: unknown = stored.find(isCause)?.message;
+    return {
+      issues: stored.filter((entry) => !isCause(entry)),
+      cause: typeof cause === 'string' ? cause : undefined,
+    };
   }
 }
 

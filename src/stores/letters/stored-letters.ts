@@ -122,11 +122,11 @@ export class StoredLetters implements DeadLetterStore {
     return id;
   }
 
-  async update(id: string, { issues, ...change }: DeadLetterChange): Promise<boolean> {
+  async update(id: string, { issues, cause, ...change }: DeadLetterChange): Promise<boolean> {
     // What issues are bound to does not change as long as the letter exists.
     const found = await this.#rows.find(id);
     if (!found || found === 'unreadable') return false;
-    return this.#rows.update(id, { ...change, issues: this.#seal.closeIssues(issues, found) });
+    return this.#rows.update(id, { ...change, issues: this.#seal.closeWhy({ issues, cause }, found) });
   }
 
   async list(query: DeadLetterQuery, { limit, after = '0' }: DeadLetterPageRequest): Promise<DeadLetterPage> {
@@ -172,8 +172,8 @@ export class StoredLetters implements DeadLetterStore {
   }
 
   #letterOf(row: LetterRow): DeadLetter {
-    const issues = this.#seal.openIssues(row.issues, row) ?? [];
-    return letterOf(row, { issues, keyId: row.head && this.#seal.openHead(row.head, row)?.keyId });
+    const why = this.#seal.openWhy(row.issues, row) ?? { issues: [] };
+    return letterOf(row, { ...why, keyId: row.head && this.#seal.openHead(row.head, row)?.keyId });
   }
 }
 
@@ -181,10 +181,12 @@ function isFound(row: LetterRow, query: DeadLetterQuery): boolean {
   return (row.discarded !== undefined) === query.discarded && matchesQuery(row, query);
 }
 
-function letterOf(row: LetterRow, { issues, keyId }: Pick<DeadLetter, 'issues' | 'keyId'>): DeadLetter {
+type Opened = Pick<DeadLetter, 'issues' | 'cause' | 'keyId'>;
+
+function letterOf(row: LetterRow, { issues, cause, keyId }: Opened): DeadLetter {
   const { id, reason, namespace, eventName, eventId, sandbox, attempts, code, discarded } = row;
   return {
-    ...{ id, reason, namespace, eventName, eventId, sandbox, attempts, code, issues, keyId },
+    ...{ id, reason, namespace, eventName, eventId, sandbox, attempts, code, cause, issues, keyId },
     keptAt: new Date(row.keptAt),
     ...(discarded && { discarded }),
   };

@@ -2,13 +2,16 @@
 import type { DeadLetter, NewDeadLetter } from '../../contracts/dead-letter-store.js';
 import { assert, assertSame, type DeadLetterCases } from './context.js';
 
+/** As long as one can be. */
+const CAUSE = `märk-paid: TypeError at orders.ts:${'1'.repeat(166)}`;
+
 /** Every byte value; together they are not UTF-8. */
 const ALL_BYTES = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
 
 export const KEEPING_CASES: DeadLetterCases = {
   'a letter is listed as it was kept, with the time of the store': async (context) => {
     const issues = [{ path: 'payload.metadata', message: 'expected record' }];
-    const why = { reason: 'invalid', code: 'EVENT_INVALID', issues, attempts: 3 } as const;
+    const why = { reason: 'invalid', code: 'EVENT_INVALID', cause: CAUSE, issues, attempts: 3 } as const;
     const given = await context.kept({ ...why, sandbox: true });
     const letter = await context.only();
     assertSame(metadataOf(letter), metadataOf(given), 'a letter is listed as it was kept');
@@ -65,16 +68,20 @@ export const KEEPING_CASES: DeadLetterCases = {
   'keeping a letter again replaces its reason, and counts the attempt': async (context) => {
     const eventId = 'e-1';
     const issues = [{ path: 'payload', message: 'expected object' }];
-    await context.kept({ eventId, reason: 'unknown', code: undefined });
+    await context.kept({ eventId, reason: 'unknown', code: undefined, cause: 'ship: Error at a.ts:1' });
     await context.kept({ eventId, reason: 'invalid', code: 'EVENT_INVALID', issues });
     const second = await context.only();
-    assertSame(whyOf(second), ['invalid', 'EVENT_INVALID', issues, 2], 'one attempt more');
-    await context.kept({ eventId, reason: 'failed', code: 'HANDLER_FAILED', attempts: 7 });
+    assertSame(whyOf(second), ['invalid', 'EVENT_INVALID', undefined, issues, 2], 'one attempt more');
+    await context.kept({ eventId, reason: 'failed', code: 'HANDLER_FAILED', cause: CAUSE, attempts: 7 });
     const third = await context.only();
-    assertSame(whyOf(third), ['failed', 'HANDLER_FAILED', [], 7], 'the number of attempts that is given');
+    assertSame(
+      whyOf(third),
+      ['failed', 'HANDLER_FAILED', CAUSE, [], 7],
+      'the number of attempts that is given, and the cause of the latest one',
+    );
     await context.kept({ eventId, reason: 'conflict', code: undefined, attempts: 2 });
     const fourth = await context.only();
-    assertSame(whyOf(fourth), ['conflict', undefined, [], 8], 'never fewer attempts than before');
+    assertSame(whyOf(fourth), ['conflict', undefined, undefined, [], 8], 'never fewer attempts than before');
   },
 
   'other bytes, another id, the other mode and another namespace are other letters': async (context) => {
@@ -99,15 +106,19 @@ export const KEEPING_CASES: DeadLetterCases = {
   },
 
   'an update changes the reason, and the attempts only if it has any': async (context) => {
-    const { id } = await context.kept({ attempts: 2 });
+    const { id } = await context.kept({ attempts: 2, cause: 'ship: Error at a.ts:1' });
     const issues = [{ path: 'payload', message: 'expected object' }];
-    const change = { reason: 'invalid', code: 'EVENT_INVALID', issues } as const;
+    const change = { reason: 'invalid', code: 'EVENT_INVALID', cause: CAUSE, issues } as const;
     assertSame(await context.store.update(id, change), true, 'update() returns true for an existing letter');
     const first = await context.only();
-    assertSame(whyOf(first), ['invalid', 'EVENT_INVALID', issues, 2], 'attempts stay as they were');
+    assertSame(whyOf(first), ['invalid', 'EVENT_INVALID', CAUSE, issues, 2], 'attempts stay as they were');
     await context.store.update(id, { reason: 'unknown', code: undefined, issues: [], attempts: 5 });
     const second = await context.only();
-    assertSame(whyOf(second), ['unknown', undefined, [], 5], 'update() sets the attempts that it is given');
+    assertSame(
+      whyOf(second),
+      ['unknown', undefined, undefined, [], 5],
+      'update() sets the attempts that it is given',
+    );
     const { rawBody } = await context.read(id);
     assertSame(rawBody.toString(), '{}', 'update() does not change the bytes');
   },
@@ -124,10 +135,10 @@ export const KEEPING_CASES: DeadLetterCases = {
 type Metadata = DeadLetter | NewDeadLetter;
 
 function metadataOf(letter: Metadata) {
-  const { id, reason, namespace, eventName, eventId, sandbox, attempts, code, issues, keyId } = letter;
-  return { id, reason, namespace, eventName, eventId, sandbox, attempts, code, issues, keyId };
+  const { id, reason, namespace, eventName, eventId, sandbox, attempts, code, cause, issues, keyId } = letter;
+  return { id, reason, namespace, eventName, eventId, sandbox, attempts, code, cause, issues, keyId };
 }
 
-function whyOf({ reason, code, issues, attempts }: Metadata) {
-  return [reason, code, issues, attempts];
+function whyOf({ reason, code, cause, issues, attempts }: Metadata) {
+  return [reason, code, cause, issues, attempts];
 }

@@ -213,13 +213,13 @@ function letterTable(letters: readonly JsonLetter[], filtered: boolean): string 
   if (!first) return filtered ? 'No dead letter matches.' : 'There are no dead letters.';
   const redriven = letters.some(({ nextTry }) => nextTry !== undefined);
   const rows = letters.map(
-    ({ id, reason, eventName, eventId, attempts, keptAt, nextTry, code, discarded }) => [
+    ({ id, reason, eventName, eventId, attempts, keptAt, nextTry, code, cause, discarded }) => [
       ...[id, reason, eventName, eventId, `${attempts}`, localTime(keptAt)],
       ...(redriven ? [nextTry ? localTime(nextTry) : ''] : []),
-      ...(discarded ? [discarded.by, localTime(discarded.at), discarded.because] : [code ?? '']),
+      ...(discarded ? [discarded.by, localTime(discarded.at), discarded.because] : [cause ?? code ?? '']),
     ],
   );
-  const last = first.discarded ? ['BY', 'DISCARDED', 'BECAUSE'] : ['CODE'];
+  const last = first.discarded ? ['BY', 'DISCARDED', 'BECAUSE'] : ['CAUSE'];
   const headings = ['ID', 'REASON', 'EVENT', 'EVENT ID', 'ATTEMPTS', 'KEPT'];
   return table([[...headings, ...(redriven ? ['NEXT TRY'] : []), ...last], ...rows]);
 }
@@ -239,6 +239,7 @@ function letterText(shown: ShownLetter): string {
   const facts = [
     ['letter', letter.id],
     ['reason', letter.reason + (letter.code ? ` (${letter.code})` : '')],
+    ['cause', letter.cause],
     ['event', `${letter.eventName}  ${letter.eventId}${letter.sandbox ? '  sandbox' : ''}`],
     ['key', letter.keyId],
     ['attempts', `${letter.attempts}`],

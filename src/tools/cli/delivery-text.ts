@@ -1,6 +1,7 @@
 // Deliveries as text: a table, one delivery in full, or one line per attempt while `simulate` runs.
 import type { Logger } from '../../logger.js';
 import type { Attempt, AttemptFields, Delivery } from '../simulator/delivery/delivery-record.js';
+import { unprocessed } from '../simulator/delivery/delivery-status.js';
 import { indented, type Output, type Paint, printable, type Style, table } from './print.js';
 
 const HEADINGS = ['ID', 'STATUS', 'EVENT', 'EVENT ID', 'TO', 'ANSWER', 'MS', 'ATTEMPTS', 'NEXT RETRY'];
@@ -23,7 +24,8 @@ export function deliveryTable(deliveries: readonly Delivery[], filtered = false)
 function cells({ id, status, event_name, event_id, url, attempts, next_attempt_at }: Delivery): string[] {
   const last = attempts.at(-1);
   const answer = last ? [answerOf(last), `${Math.round(last.duration_ms)}`, `${last.number}`] : ['', '', '0'];
-  return [shortId(id), status, event_name, event_id, url, ...answer, clockTime(next_attempt_at)];
+  const shown = shownStatus({ status, outcome: last?.outcome ?? null });
+  return [shortId(id), shown, event_name, event_id, url, ...answer, clockTime(next_attempt_at)];
 }
 
 function answerOf({ response, outcome, error }: Attempt): string {
@@ -85,7 +87,15 @@ function messageLines(first: string, headers: readonly (readonly string[])[], bo
   return [first, ...headers.map(([name, value]) => `${name}: ${value}`), ...lines];
 }
 
-const STYLES: Partial<Record<string, Style>> = { delivered: 'green', retrying: 'yellow', failed: 'red' };
+const STYLES: Partial<Record<string, Style>> = {
+  ...{ delivered: 'green', failed: 'red' },
+  ...{ retrying: 'yellow', ignored: 'yellow', kept: 'yellow' },
+};
+
+/** A 2xx may say that nothing was processed. */
+function shownStatus({ status, outcome }: Pick<AttemptFields, 'status' | 'outcome'>): string {
+  return (status === 'delivered' ? unprocessed(outcome) : undefined) ?? status;
+}
 
 /** An error, or its description. */
 type LoggedError = { readonly [Name in 'code' | 'message' | 'type']?: string };
@@ -122,10 +132,11 @@ export function attemptLog(output: Output) {
 }
 
 function attemptLine({ delivery, event, eventName, url, answer, ...settled }: AttemptFields, paint: Paint) {
-  const { attempt, status, durationMs, fault, diagnosis, nextAttemptAt } = settled;
+  const { attempt, durationMs, fault, diagnosis, nextAttemptAt } = settled;
+  const shown = shownStatus(settled);
   const line = [
     paint('dim', clockTime(new Date().toISOString())),
-    paint(STYLES[status] ?? 'dim', status.padEnd(9)),
+    paint(STYLES[shown] ?? 'dim', shown.padEnd(9)),
     `${eventName}  ${event}  ${shortId(delivery)}  → ${printable(url)}`,
     printable(answerText({ ...settled, answer: typeof answer === 'number' ? `[${answer}]` : answer })),
     `${Math.round(durationMs)} ms`,

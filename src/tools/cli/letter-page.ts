@@ -103,6 +103,11 @@ export const filterOptions = {
   'key-id': text({ ID: '"$KEY_ID"' }, 'Only letters that the private key with this id signed.', {
     read: keyId,
   }),
+  cause: text(
+    { TEXT: '"mark-paid: TypeError"' },
+    'Only letters whose cause begins with these words, as `dead-letters list` shows it.',
+    { read: notEmpty },
+  ),
   since: text({ TIME: '7d' }, 'Only letters that were kept within this time, such as 7d.', { read: since }),
   id: text({ ID: '"$LETTER_ID"' }, 'Only the letter with this id, as `dead-letters list` shows it.', {
     read: notEmpty,
@@ -115,8 +120,8 @@ type FilterValues = { readonly [Name in keyof typeof filterOptions]?: string };
 export type LetterFilter = { readonly [Name in keyof ReplayFilter]?: string | undefined };
 
 export function filterOf(values: FilterValues): LetterFilter {
-  const { reason, event, 'event-id': eventId, 'key-id': keyId, since, id } = values;
-  return defined({ reason, event, eventId, keyId, since, id });
+  const { reason, event, 'event-id': eventId, 'key-id': keyId, cause, since, id } = values;
+  return defined({ reason, event, eventId, keyId, cause, since, id });
 }
 
 function keyId(name: string, text: string): string {

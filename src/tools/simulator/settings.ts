@@ -26,7 +26,7 @@ export interface SimulatorOptions {
   readonly retry?: RetrySchedule;
   /** Whether the `Retry-After` header of a response replaces the scheduled pause. @default false */
   readonly heedRetryAfter?: boolean;
-  /** How long an endpoint may take to answer, in milliseconds of real time. @default 10_000 */
+  /** How long an endpoint may take to answer, in milliseconds of real time. The receiver itself answers after 10 s. @default 15_000 */
   readonly timeout?: number;
   /** `'manual'`: time stands still until you call `advance()`. `'real'`: it passes by itself. @default 'manual' */
   readonly clock?: 'manual' | 'real';
@@ -78,7 +78,7 @@ export const SIMULATOR_OPTIONS = defineOptions({
   sandboxKey: option('pri_sandbox_sim_dev', (key) => simulatorKey('sandboxKey', key)),
   retry: option('fast', (retry) => retryPauses(retry as RetrySchedule)),
   heedRetryAfter: expecting(false, 'true or false', isBoolean),
-  timeout: expecting(10_000, 'milliseconds above 0, at most a day', isTimeout),
+  timeout: expecting(15_000, 'milliseconds above 0, at most a day', isTimeout),
   clock: oneOf('manual', 'real'),
   state: expecting<string | undefined>(undefined, 'the path of a file', isText),
   seed: expecting<string | number | undefined>(undefined, 'a string or a number', isSeed),

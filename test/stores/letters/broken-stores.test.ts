@@ -7,7 +7,7 @@ import type {
 } from '../../../src/contracts/dead-letter-store.js';
 import * as contract from '../../../src/contracts/dead-letter-store.js';
 import * as errors from '../../../src/errors.js';
-import * as misuse from '../../../src/misuse.js';
+import * as options from '../../../src/options/define-options.js';
 import type { memoryDeadLetters } from '../../../src/stores/letters/memory.js';
 import { deadLetterContract } from '../../../src/testing/dead-letter-contract.js';
 import * as duration from '../../../src/time.js';
@@ -15,10 +15,11 @@ import { type Damage, noticesEachDamage } from '../damaged-source.js';
 
 const SAME = '.find(({ fingerprint }) => fingerprint === letter.fingerprint)';
 const takesOver = (fields: string) => `Object.assign(known, { ${fields} });`;
-const TAKES_OVER = takesOver('reason, code, issues, headers, keyIndex, keyId, signaturePrefix, attempts');
+const TAKES_OVER = takesOver('reason, code, cause, issues, ...proof, attempts');
 const ATTEMPTS = 'const attempts = Math.max(known.attempts + 1, letter.attempts);';
 const SET = 'this.#letters.set(kept.id, kept);';
-const UPDATE = 'if (letter) Object.assign(letter, change, attempts !== undefined && { attempts });';
+const UPDATE =
+  'if (letter) Object.assign(letter, { ...change, cause }, attempts !== undefined && { attempts });';
 const PAGE = 'const page = letters.slice(0, limit);';
 const COUNT_GROUPS = 'new LetterGroups(names).add(this.#matching(query)).list()';
 const counted = (letters: string) => COUNT_GROUPS.replace('this.#matching(query)', letters);
@@ -44,12 +45,16 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
       TAKES_OVER,
       'this.#delete(known); return this.keep({ ...letter, id: known.id, attempts });',
     ],
-    ['keeps the headers of the first attempt', TAKES_OVER, takesOver('reason, code, issues, attempts')],
+    [
+      'keeps the headers of the first attempt',
+      TAKES_OVER,
+      takesOver('reason, code, cause, issues, attempts'),
+    ],
     ['tells the time of the latest attempt', ...first('known.keptAt = this.#now() + 1;', TAKES_OVER)],
     [
       'keeps the key of the first attempt',
       TAKES_OVER,
-      takesOver('reason, code, issues, headers, keyIndex, attempts'),
+      takesOver('reason, code, cause, issues, headers, keyIndex, attempts'),
     ],
   ],
   'other bytes, another id': [['takes other bytes of one event for the same letter', SAME, '.at(0)']],
@@ -57,7 +62,17 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
     [
       'keeps the reason of the first attempt',
       TAKES_OVER,
-      takesOver('code, issues, headers, keyIndex, keyId, signaturePrefix, attempts'),
+      takesOver('code, cause, issues, ...proof, attempts'),
+    ],
+    [
+      'keeps the cause of the first attempt',
+      TAKES_OVER,
+      takesOver('reason, code, issues, ...proof, attempts'),
+    ],
+    [
+      'keeps an earlier cause when the latest attempt has none',
+      TAKES_OVER,
+      TAKES_OVER.replace('cause,', 'cause: cause ?? known.cause,'),
     ],
     [
       'keeps the issues of an attempt that had more of them',
@@ -85,6 +100,8 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
   ],
   'a letter is listed as it was kept, with the time of the store': [
     ['forgets the id of the key', ...first('kept.keyId = undefined;', SET)],
+    ['forgets the cause', ...first('kept.cause = undefined;', SET)],
+    ['cuts the cause', ...first('kept.cause = kept.cause?.slice(0, 100);', SET)],
     ['forgets the mode', ...first('kept.sandbox = false;', SET)],
     [
       'lists the bytes',
@@ -106,11 +123,8 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
       UPDATE,
       UPDATE.replace('attempts !== undefined && { attempts }', '{ attempts: attempts ?? 1 }'),
     ],
-    [
-      'does not update the issues',
-      UPDATE,
-      UPDATE.replace(', change,', ', { ...change, issues: letter.issues },'),
-    ],
+    ['does not update the cause', UPDATE, UPDATE.replace(', cause }', ' }')],
+    ['does not update the issues', UPDATE, UPDATE.replace(', cause }', ', cause, issues: letter.issues }')],
   ],
   'letters are listed in order of arrival across pages, even within a millisecond': [
     ['lists the latest first', 'one.serial - other.serial', 'other.serial - one.serial'],
@@ -248,7 +262,7 @@ describe('the dead-letter contract', () => {
     modules: {
       '../../contracts/dead-letter-store.js': contract,
       '../../errors.js': errors,
-      '../../misuse.js': misuse,
+      '../../options/define-options.js': options,
       '../../time.js': duration,
     },
     contract: (create, now, sleep) =>

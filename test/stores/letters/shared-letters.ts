@@ -174,11 +174,14 @@ export function keepsSharedLetters({ open, another, dumpOf, parts, change, pages
       aLetter({
         rawBody: Buffer.from(JSON.stringify({ customer: { name: CANARY } })),
         headers: { 'x-forwarded-for': CANARY },
+        cause: `${CANARY}: TypeError at orders.ts:10`,
         issues: [{ path: `payload.metadata.${CANARY}`, message: `expected string at ${CANARY}` }],
       });
     const letter = personal();
     const id = await sealed().keep(letter);
-    await sealed().update(id, { reason: 'invalid', code: 'EVENT_INVALID', issues: letter.issues });
+    const { cause, issues: mismatches } = letter;
+    await sealed().update(id, { reason: 'invalid', code: 'EVENT_INVALID', cause, issues: mismatches });
+    expect(await sealed().read(id)).toMatchObject({ letter: { cause, issues: mismatches } });
     await sealed().keep({ ...letter, id: newId() });
     const dump = JSON.stringify(await dumpOf(id));
     expect(dump).not.toMatch(SINGS);

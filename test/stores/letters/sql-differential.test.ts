@@ -30,6 +30,7 @@ const NAMES = ['refund.made', 'refund.Made', 'refund_.made', 'refundx.made', 'a%
 const PREFIXES = ['refund', 'refund.', 'refund_', 'a%', "a'", 'z\\', 'R'];
 const IDS = ['e-1', 'E-1', 'e-1 ', 'e%', 'e\\', "e'"];
 const BODIES = ['{}', '{"a":1}', '{"b":"ü"}'];
+const CAUSES = ['märk: TypeError at orders.ts:10', 'ship: Error', undefined] as const;
 const CODES = ['HANDLER_FAILED', 'EVENT_INVALID', undefined] as const;
 
 type Call = (store: DeadLetterStore) => unknown;
@@ -44,6 +45,7 @@ function nextCall({ roll, pick }: ReturnType<typeof dice>, ids: string[]): [stri
     sandbox: roll(4) === 0,
     reason: pick(REASONS),
     code: pick(CODES),
+    cause: pick(CAUSES),
     attempts: 1 + roll(4),
     issues: roll(2) === 0 ? [] : [{ path: 'payload.é', message: pick(NAMES) }],
     headers: { 'x-number': String(roll(9)) },
@@ -59,13 +61,13 @@ function nextCall({ roll, pick }: ReturnType<typeof dice>, ids: string[]): [stri
     ...{ eventName: maybe(letter.eventName), eventNamePrefix: maybe(pick(PREFIXES)) },
     since: maybe(new Date(pick([0, -1, 8.64e15]))),
   };
-  const { reason, code, issues } = letter;
+  const { reason, code, cause, issues } = letter;
   const limit = 1 + roll(5);
   const attempts = maybe(9);
   const by = pick(NAMES);
   const calls: readonly (readonly [string, number, Call])[] = [
     ['keep', 8, (store) => store.keep(letter)],
-    ['update', 3, (store) => store.update(id, { reason, code, issues, attempts })],
+    ['update', 3, (store) => store.update(id, { reason, code, cause, issues, attempts })],
     ['remove', 2, (store) => store.remove(letter)],
     ['discard', 1, (store) => store.discard(id, { by, because: 'ü 💶' })],
     ['list', 4, (store) => listed(store, query, limit)],

@@ -131,7 +131,9 @@ describeEachClient('a receiver with dead letters through %s', (client) => {
       const key = `same-letter:live:${id}`;
       expect(await rows('webhook_event', 'key', `${key} ledger`)).toEqual([]);
       expect(await rows('owed', 'event', id)).toEqual([]);
-      expect(await lettersOf(hooks)).toEqual([{ ...before, attempts: 2 }]);
+      const cause = expect.stringMatching(/^ledger: DatabaseError 23503/);
+      expect(before?.cause).toMatch(/^ledger: Error at /);
+      expect(await lettersOf(hooks)).toEqual([{ ...before, attempts: 2, cause }]);
       await allow(id);
       expect(await hooks.deadLetters?.replay()).toMatchObject({ processed: 1 });
       expect([await lettersOf(hooks), await rows('owed', 'event', id)]).toEqual([[], [{ event: id }]]);

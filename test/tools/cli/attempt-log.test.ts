@@ -87,3 +87,21 @@ test('a running simulator prints a refused connection and a state file that it c
   expect(complained()).toContain(`the state file could not be written (${state}): ENOENT\n`);
   renameSync(away, home);
 });
+
+test.each([
+  ['processed', 'delivered'],
+  ['ignored', 'ignored  '],
+  ['kept', 'kept     '],
+])('an event that was %s is printed as %s, because each is answered 2xx', (outcome, shown) => {
+  const { log, printed } = started();
+  const at = {
+    delivery: 'd'.repeat(36),
+    event: 'e',
+    eventName: 'a.b',
+    url: 'http://127.0.0.1:1/',
+    attempt: 1,
+  };
+  const none = { fault: null, diagnosis: null, nextAttemptAt: null, reason: null };
+  log.info({ ...at, ...none, status: 'delivered', outcome, answer: 200, durationMs: 1 });
+  expect(printed()).toMatch(new RegExp(`^\\S+  ${shown}  a\\.b  .*  \\[200\\] ${outcome}  1 ms`));
+});

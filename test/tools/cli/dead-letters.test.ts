@@ -72,7 +72,7 @@ describe('dead-letters list', () => {
     expect(await run('list', '--limit', '2')).toEqual({
       code: 0,
       stdout: expect.stringMatching(
-        /^ID +REASON +EVENT +EVENT ID +ATTEMPTS +KEPT +CODE\n[\da-f]{32} {2}unknown {2}refund\.made {2}r-1 +1 +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d.*\n.* r-2 .*\n$/,
+        /^ID +REASON +EVENT +EVENT ID +ATTEMPTS +KEPT +CAUSE\n[\da-f]{32} {2}unknown {2}refund\.made {2}r-1 +1 +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d.*\n.* r-2 .*\n$/,
       ),
       stderr: 'There are more than 2. Raise --limit, or add a filter.\n',
     });
@@ -83,7 +83,9 @@ describe('dead-letters list', () => {
     const { keep, port } = await pageWorld({ receiver: { ...receiver, deadLetters: memoryDeadLetters() } });
     await keep(refund('r-1'));
     const { stdout } = await commandFor(port)('list');
-    expect(stdout).toMatch(/ATTEMPTS +KEPT +NEXT TRY +CODE\n.* r-1 +1 +(\d{4}-\S+ \S+) +(?!\1)\d{4}-\S+ \S+/);
+    expect(stdout).toMatch(
+      /ATTEMPTS +KEPT +NEXT TRY +CAUSE\n.* r-1 +1 +(\d{4}-\S+ \S+) +(?!\1)\d{4}-\S+ \S+/,
+    );
     const [{ id }] = jsonLines(await commandFor(port)('list', '--json'));
     expect((await commandFor(port)('show', id)).stdout).toMatch(/^next try +\d{4}-/m);
   });
@@ -472,3 +474,41 @@ describe('an invalid address or token', () => {
     }
   });
 });
+
+test('dead-letters replay --cause replays the letters of one of two bugs among 400, and leaves those of the other', async () => {
+  const shared = { store: memoryStore(), deadLetters: memoryDeadLetters() };
+  const events = { 'refund.made': SCHEMA };
+  const bugs = [
+    () => Promise.reject(new TypeError('no total for Ada')),
+    () => Promise.reject(new TypeError('no total for Ada')),
+  ];
+  const bugOf = (id: string) => (Number(id) % 5 === 0 ? 1 : 0);
+  const before = await pageWorld({ receiver: { ...shared, events } });
+  before.hooks.on('refund.made' as never, ({ id }: { id: string }) => bugs[bugOf(id)]?.(), {
+    name: 'mark-paid',
+  });
+  for (let id = 0; id < 400; id += 1) await before.hooks.receive(receivable(refund(String(id))));
+  const handled: string[] = [];
+  const handlers = { '*': ({ id }: { id: string }) => void handled.push(id) };
+  const { hooks, port } = await pageWorld({ receiver: { ...shared, events, handlers } });
+  const run = commandFor(port);
+  const [first, second] = (await lettersOf(hooks)).map(({ cause }) => cause ?? '').reverse();
+  expect([first, second]).toEqual(
+    [0, 0].map(() => expect.stringMatching(/^mark-paid: TypeError at dead-letters\.test\.ts:\d+$/)),
+  );
+  const cause = (await lettersOf(hooks, { eventId: '5' }))[0]?.cause ?? '';
+  const listed = await run('list', '--cause', cause, '--limit', '400');
+  expect(listed.stdout.split('\n').filter((line) => line.endsWith(`  ${cause}`))).toHaveLength(80);
+  expect(listed.stdout).toMatch(/ KEPT +CAUSE\n/);
+  const dry = jsonLines(await run('replay', '--cause', cause, '--dry-run', '--json'));
+  expect([dry, handled]).toEqual([[expect.objectContaining({ processed: 80 })], []]);
+  expect(await run('replay', '--cause', cause)).toMatchObject({ code: 0 });
+  expect(new Set(handled)).toEqual(new Set(Array.from({ length: 80 }, (_, index) => String(index * 5))));
+  const left = await lettersOf(hooks);
+  expect([left.length, left.filter(({ eventId }) => bugOf(eventId) === 1).length]).toEqual([320, 0]);
+  const shown = await run('show', left[0]?.id ?? '');
+  expect(shown.stdout).toContain(`cause     ${left[0]?.cause}`);
+  const gone = await run('discard', '--cause', 'mark-paid', '--because', 'test data', '--yes');
+  expect(gone.stdout).toBe('320 discarded.\n');
+  expect((await run('list', '--cause', 'mark')).stdout).toBe('No dead letter matches.\n');
+}, 60_000);

@@ -2,6 +2,7 @@
 import { describe, expect, jest, test } from '@jest/globals';
 import express from 'express';
 import { ConfigurationError, memoryDeadLetters, receiver } from 'payment-webhooks';
+import type { DeadLetterPageOptions } from 'payment-webhooks/ops';
 import { deadLetterPage } from 'payment-webhooks/ops';
 import { KEY } from '../../setup/delivery.js';
 import { lettersOf } from '../../setup/faulty-dead-letters.js';
@@ -313,4 +314,40 @@ test('a host that cannot be one is refused without hosts too', async () => {
     expect((await ask('/ops/letters', { headers: { host } })).json.message).toBe(
       'The Host header of this request is invalid.',
     );
+});
+
+describe('authorize that returns login', () => {
+  const basic: DeadLetterPageOptions['authorize'] = ({ headers }) => {
+    const [, credentials = ''] = /^Basic (.+)$/.exec(headers.authorization ?? '') ?? [];
+    const [user, password] = Buffer.from(credentials, 'base64').toString().split(':');
+    return password === 'secret' ? user : 'login';
+  };
+  const CHALLENGE = 'Basic realm="Dead letters", charset="UTF-8"';
+  const asked = (text: string) => ({ headers: { authorization: `Basic ${btoa(text)}` } });
+
+  test('makes a browser ask for a password, for the page and for each of its requests', async () => {
+    const { ask, keep } = await pageWorld({ page: { authorize: basic } });
+    await keep();
+    const navigating = { authorization: '', accept: 'text/html', 'sec-fetch-mode': 'navigate' };
+    const page = await ask('/ops/', { headers: navigating });
+    expect([page.status, page.headers['www-authenticate']]).toEqual([401, CHALLENGE]);
+    expect(page.text).toBe('Sign in to see this page.\n');
+    for (const [path, body] of [
+      ['letters'],
+      ['causes'],
+      ['discard', { event: '*', because: 'x' }],
+    ] as const) {
+      const answer = await ask(`/ops/${path}`, { ...asked('ada:wrong'), ...(body && { body }) });
+      expect([answer.status, answer.headers['www-authenticate']]).toEqual([401, CHALLENGE]);
+      expect(answer.json).toEqual({ message: 'Sign in to see this page.', code: 'UNAUTHENTICATED' });
+    }
+    const { status, headers, json } = await ask('/ops/summary', asked('ada:secret'));
+    expect([status, headers['www-authenticate'], json.user, json.total]).toEqual([200, undefined, 'ada', 1]);
+  });
+
+  test('is not asked of another origin, which is refused first', async () => {
+    const { ask } = await pageWorld({ page: { authorize: basic } });
+    const { status, headers } = await ask('/ops/letters', { headers: { 'sec-fetch-site': 'cross-site' } });
+    expect([status, headers['www-authenticate']]).toEqual([403, undefined]);
+  });
 });

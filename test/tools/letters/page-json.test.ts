@@ -25,7 +25,7 @@ const down = () => {
   throw new Error('the database of Grace Hopper is down');
 };
 const NOT_ALL =
-  /^Say which letters to discard: id, reason, event, eventId, keyId, since\. To discard all, send event: "\*"\.$/;
+  /^Say which letters to discard: id, reason, event, eventId, keyId, cause, since\. To discard all, send event: "\*"\.$/;
 
 describe('letters', () => {
   test('are listed by the page, oldest first, with filters', async () => {
@@ -139,6 +139,7 @@ describe('one letter', () => {
       },
       size: Buffer.byteLength(JSON.stringify(event)),
       headers: { 'content-type': 'application/json' },
+      wouldRun: false,
       diagnosis: [
         'refund.made was not declared when it arrived, and the receiver has no onUnknown handler.',
         'Declare refund.made in the option events, and register a handler for it.',
@@ -210,7 +211,7 @@ describe('the diagnosis', () => {
   test('of a failed handler says where to look, and what a replay would do', async () => {
     const world = await pageWorld({ receiver: { handlers: { '*': down } } });
     expect(await diagnosisOf(await world.keep(paid), world)).toEqual([
-      'A handler failed.',
+      expect.stringMatching(/^A handler failed \(down: Error at page-json\.test\.ts:\d+\)\.$/),
       `Fix what made it fail: the log has the error, with the event id ${paid.id}.`,
       'A replay would run its handlers now.',
     ]);

@@ -36,6 +36,21 @@ test('what-is-documented is that page, which tells the documented header from ou
   expect(text).toContain("## Not documented, and the simulator's choice");
 });
 
+test('what-is-documented is a page for a browser, with every heading, row and command', async () => {
+  const { sim, service } = await plane();
+  const { text: markdown } = await sim('GET', '/what-is-documented');
+  const headers = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
+  const response = await fetch(`${service.baseUrl}/_sim/what-is-documented`, { headers });
+  expect(response.headers.get('content-type')).toMatch(/^text\/html/);
+  expect(response.headers.get('content-security-policy')).toContain("script-src 'self'");
+  const html = await response.text();
+  const countOf = (pattern: RegExp, text: string) => text.match(pattern)?.length ?? 0;
+  expect(countOf(/<h[1-6]>/g, html)).toBe(countOf(/^#+ /gm, markdown));
+  expect(countOf(/<tr><td>/g, html)).toBe(countOf(/^\| /gm, markdown) - 2 * countOf(/^\| ---/gm, markdown));
+  expect(html).toContain('<code>X-SERVICE-SIGNATURE</code>');
+  expect(html.replace(/<pre.*?<\/pre>/gs, '')).not.toMatch(/\*\*|\]\(|^\||`/m);
+});
+
 test('readyz describes this simulator', async () => {
   const { sim } = await plane();
   const { status, json } = await sim('GET', '/readyz');
@@ -43,7 +58,7 @@ test('readyz describes this simulator', async () => {
   expect(json).toEqual({
     ...{ ready: true, simulator: 'payment-webhooks', pid: process.pid },
     ...{ started_at: expect.any(String), now: expect.any(String), clock: 'manual' },
-    ...{ retry: [2_000, 5_000, 15_000, 60_000], max_attempts: 5, timeout_ms: 10_000 },
+    ...{ retry: [2_000, 5_000, 15_000, 60_000], max_attempts: 5, timeout_ms: 15_000 },
     ...{ signature_header: 'X-SERVICE-SIGNATURE', sandbox_signing: 'private-key' },
     ...{ event_names: ['transaction.paid'], fault_kinds: expect.arrayContaining(['duplicate', 'drop']) },
     ...{ state: false, state_error: null },

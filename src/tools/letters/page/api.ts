@@ -2,7 +2,13 @@
 // Imports only types from the receiver, so that its code stays out of the bundle.
 import type { ReplayProgress, ReplayReport } from '../../../dead-letters/replay.js';
 import { ApiError, apiClient } from '../../web/components/api-client.js';
-import type { JsonLetter as Letter, LetterContent, LetterList, Revealed } from '../server/letter-json.js';
+import type {
+  CauseCount,
+  JsonLetter as Letter,
+  LetterContent,
+  LetterList,
+  Revealed,
+} from '../server/letter-json.js';
 import { type Filter, filterOf, formatFilter } from './route.js';
 
 export type { Letter, LetterContent, LetterList, Revealed };
@@ -27,6 +33,12 @@ export interface Summary {
   readonly user: string;
 }
 
+interface Causes {
+  readonly causes: readonly CauseCount[];
+  /** False if there are too many letters to read each. */
+  readonly complete: boolean;
+}
+
 interface ReplayCall {
   readonly dryRun: boolean;
   readonly signal: AbortSignal;
@@ -48,6 +60,8 @@ export const api = {
     ask<LetterList>('GET', `letters?${formatFilter(filter, { discarded, after })}`),
   summary: (filter: Filter, discarded: boolean) =>
     ask<Summary>('GET', `summary?${formatFilter(filter, { discarded })}`),
+  causes: (filter: Filter, discarded: boolean) =>
+    ask<Causes>('GET', `causes?${formatFilter(filter, { discarded })}`),
   async isThere(id: string): Promise<boolean> {
     const { letters } = await ask<LetterList>('GET', `letters?${new URLSearchParams({ id })}`);
     return letters.length > 0;

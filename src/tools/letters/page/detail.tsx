@@ -46,7 +46,11 @@ export function Detail({ id, version, close }: { id: string; version: number; cl
             <CopyLine label="Event" name="event ID" text={letter.eventId} />
             {letter.keyId !== undefined && <CopyLine label="Key ID" name="key ID" text={letter.keyId} />}
             <p class="cluster">
-              <Button look="primary" text="Replay" act={open('replay', nameOf(letter))} />
+              <Button
+                look={content.wouldRun ? 'primary' : ''}
+                text="Replay"
+                act={open('replay', nameOf(letter))}
+              />
               <Button look="danger" text="Discard" act={open('discard', nameOf(letter))} />
             </p>
           </>
@@ -66,13 +70,14 @@ export function Detail({ id, version, close }: { id: string; version: number; cl
 }
 
 function Facts({ content: { letter, size, content } }: { content: LetterContent }) {
-  const { keptAt, attempts, nextTry, code, id } = letter;
+  const { keptAt, attempts, nextTry, code, cause, id } = letter;
   const wait = nextTry && formatPause(Math.max(Date.parse(nextTry) - Date.now(), 0), 1);
   const facts = [
     ['First kept', <Age key="at" at={keptAt} />],
     ['Attempts', attempts],
     ['Next try', wait && `in ${wait}`],
     ['Code', code],
+    ['Cause', cause && showInvisible(cause)],
     ['Size', content === 'found' ? formatBytes(size) : undefined],
     ['Letter ID', id],
   ] as const;

@@ -26,7 +26,7 @@ export const LETTERS = {
   caption: 'Dead letters, oldest first',
   columns: [
     ...SHARED,
-    { name: 'code', label: 'Code', look: 'mono muted', text: ({ code }) => code },
+    { name: 'cause', label: 'Cause', look: 'muted', text: ({ cause, code }) => cause ?? code },
     {
       name: 'attempts',
       label: 'Attempts',

@@ -43,7 +43,7 @@ function ListedLetters({ loaded, open }: { loaded: Loaded; open: (id: string) =>
       </header>
       <SearchBar
         aria-label="Find dead letters"
-        placeholder="Event ID, or event:refund.* since:24h key:"
+        placeholder="Event ID, or event:refund.* since:24h cause:ship"
         text={route.eventId ?? ''}
         problems={problems}
         // The other filters are chips, and stay set.
@@ -132,7 +132,7 @@ function ListActions({ loaded }: { loaded: Loaded }) {
   const open = (kind: Work['kind']) => setWork({ kind, target, what: countText(loaded) });
   return (
     <p class="toolbar">
-      <Button look="quiet small" text="Update" act={reload} />
+      <Button look="quiet small" text="Refresh" act={reload} />
       {total > 0 && !discarded && (
         <>
           <Button look="small" text={`Replay ${all}`} act={() => open('replay')} />
@@ -175,7 +175,8 @@ function ReasonFilter({ loaded, find }: { loaded: Loaded; find: (text: string) =
       count: countOf(loaded, reason),
       pressed,
       always: reason === undefined || ALWAYS.has(reason),
-      choose: () => navigate({ reason: pressed ? undefined : reason, letter: undefined }),
+      // A cause belongs to one reason.
+      choose: () => navigate({ reason: pressed ? undefined : reason, cause: undefined, letter: undefined }),
     };
   });
   const text = searchText(route);

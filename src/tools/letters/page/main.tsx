@@ -1,22 +1,30 @@
 // The dead-letter page: its header, the groups, the list of letters, and the open letter.
-import { render } from 'preact';
+import { type RenderableProps, render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { Age, ClockProvider } from '../../web/components/clock.js';
-import { Columns, focusRowOrList, useSelection, useTitle } from '../../web/components/columns.js';
+import { Columns, focusRowOrList, useLoaded, useSelection, useTitle } from '../../web/components/columns.js';
 import { focusedRow } from '../../web/components/focus.js';
 import { showInvisible } from '../../web/components/format.js';
 import { Page, Panel, useAnnounce } from '../../web/components/page-frame.js';
 import { focusSearch } from '../../web/components/search-bar.js';
 import { useRoute } from '../../web/components/use-route.js';
-import { OTHER_NAMES } from './api.js';
+import { api, OTHER_NAMES } from './api.js';
 import { countText, nameOf } from './count-text.js';
 import { Detail } from './detail.js';
 import { DiscardDialog } from './discard-dialog.js';
 import { LetterList } from './letter-list.js';
 import { ReasonIcon, reasonLabel } from './reason.js';
 import { ReplayDialog } from './replay-dialog.js';
-import { formatFilter, routing } from './route.js';
-import { LettersContext, SHORTCUTS, useLetters, usePage, useShortcuts, type Work } from './use-letters.js';
+import { type Filter, formatFilter, routing } from './route.js';
+import {
+  anyKind,
+  LettersContext,
+  SHORTCUTS,
+  useLetters,
+  usePage,
+  useShortcuts,
+  type Work,
+} from './use-letters.js';
 import '../../web/styles/base.css';
 import '../../web/styles/components.css';
 import '../../web/styles/layout.css';
@@ -80,10 +88,12 @@ function Layout() {
   );
 }
 
-/** The count of each reason and event. A click filters by it. */
+/** The count of each reason and event, and of each cause. A click filters by it. */
 function Groups() {
-  const { route, navigate, loaded } = usePage();
+  const { loaded } = usePage();
   const groups = loaded?.summary.groups ?? [];
+  const counting = async () => loaded && api.causes(anyKind(loaded.filter), loaded.discarded);
+  const { causes = [], complete = true } = useLoaded(counting, [loaded?.summary]).data ?? {};
   const sorted = groups.toSorted((a, b) => b.count - a.count || a.eventName.localeCompare(b.eventName));
   if (groups.length === 0) return null;
   return (
@@ -91,24 +101,56 @@ function Groups() {
       <ul>
         {sorted.map(({ reason, eventName, count, oldest }) => {
           const event = eventName === OTHER_NAMES ? undefined : eventName;
-          const chosen = route.reason === reason && route.event === event;
-          const change = chosen ? { reason: undefined, event: undefined } : { reason, event };
-          const filter = () => navigate({ ...change, letter: undefined });
+          const found = causes.filter((one) => one.reason === reason && one.eventName === eventName);
           return (
             <li key={`${reason} ${eventName}`}>
-              <button type="button" class="group choice" aria-pressed={chosen} onClick={filter}>
+              <Group {...{ reason, event, cause: undefined, count }}>
                 <ReasonIcon reason={reason} />
                 <span class="wrap">{event === undefined ? 'Other names' : showInvisible(event)}</span>
-                <b>{count.toLocaleString('en')}</b>
                 <span class="note">
                   {reasonLabel(reason)}, oldest <Age at={oldest} />
                 </span>
-              </button>
+              </Group>
+              {found.length > 0 && (
+                <ul class="causes">
+                  {found.map(({ cause, count }) => (
+                    <li key={cause}>
+                      <Group {...{ reason, event, cause, count }}>
+                        <span class="note wrap">{showInvisible(cause)}</span>
+                      </Group>
+                    </li>
+                  ))}
+                </ul>
+              )}
             </li>
           );
         })}
       </ul>
+      {!complete && <p class="note">Causes are counted in the oldest letters only: there are many.</p>}
     </Panel>
+  );
+}
+
+interface GroupProps extends Pick<Filter, 'reason' | 'event' | 'cause'> {
+  readonly count: number;
+}
+
+/** A second click removes the filter. */
+function Group({ count, children, ...group }: RenderableProps<GroupProps>) {
+  const { route, navigate } = usePage();
+  const { reason, event, cause } = group;
+  const chosen = route.reason === reason && route.event === event && route.cause === cause;
+  const none = { reason: undefined, event: undefined, cause: undefined };
+  return (
+    <button
+      type="button"
+      class="group choice"
+      aria-pressed={chosen}
+      onClick={() => navigate({ ...(chosen ? none : group), letter: undefined })}
+    >
+      {children}
+      <b>{count.toLocaleString('en')}</b>
+    </button>
   );
 }
 

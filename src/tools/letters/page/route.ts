@@ -5,7 +5,7 @@ import type { Routing } from '../../web/components/use-route.js';
 
 type FilterName = Exclude<keyof ReplayFilter, 'id'>;
 
-const FILTER_NAMES: readonly FilterName[] = ['reason', 'event', 'eventId', 'keyId', 'since'];
+const FILTER_NAMES: readonly FilterName[] = ['reason', 'event', 'eventId', 'keyId', 'cause', 'since'];
 
 /** Unparsed; the server checks it. */
 export type Filter = { readonly [Name in FilterName]: string | undefined };
@@ -51,19 +51,24 @@ export function formatFilter(
   return new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
 }
 
-const SEARCH_KEYS = ['event', 'id', 'key', 'since'];
+const SEARCH_KEYS = ['event', 'id', 'key', 'cause', 'since'];
 
 /** The filter as text for the search field. An event ID needs no key. */
-export function searchText({ event, eventId, keyId, since }: Filter): string {
+export function searchText({ event, eventId, keyId, cause, since }: Filter): string {
   const id = eventId?.includes(':') ? `id:${eventId}` : eventId;
-  const parts = [id, event && `event:${event}`, keyId && `key:${keyId}`, since && `since:${since}`];
+  const parts = [
+    ...[id, event && `event:${event}`, keyId && `key:${keyId}`],
+    ...[cause && `cause:"${cause}"`, since && `since:${since}`],
+  ];
   return parts.filter(Boolean).join(' ');
 }
 
-/** Reads every filter except the reason, and says what is wrong. Without an event, key or time, those of `kept` stay. */
+/** Reads every filter except the reason, and says what is wrong. Without an event, key, cause or time, those of `kept` stay. */
 export function parseSearch(text: string, kept: Filter) {
   const { tokens, words, problems } = readSearch(text, (key) =>
-    SEARCH_KEYS.includes(key) ? undefined : `Unknown filter "${key}:". Use event:, id:, key: or since:.`,
+    SEARCH_KEYS.includes(key)
+      ? undefined
+      : `Unknown filter "${key}:". Use event:, id:, key:, cause: or since:.`,
   );
   const value = (key: string) => tokens.get(key)?.join(',');
   const eventId = value('id') ?? words[0];
@@ -73,6 +78,7 @@ export function parseSearch(text: string, kept: Filter) {
       event: value('event') ?? kept.event,
       eventId,
       keyId: value('key') ?? kept.keyId,
+      cause: value('cause') ?? kept.cause,
       since: value('since') ?? kept.since,
     },
     problems: tooMany ? [...problems, 'Enter one event ID. Payloads cannot be searched.'] : problems,

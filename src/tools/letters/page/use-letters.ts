@@ -71,12 +71,17 @@ export function useLetters(route: Route) {
 }
 
 function isRefusal(error: unknown): boolean {
-  return error instanceof ApiError && error.status === 403;
+  return error instanceof ApiError && (error.status === 401 || error.status === 403);
 }
 
 /** Counts every reason and name, so that the page shows the alternatives. */
 function summaryOf(filter: Filter, discarded: boolean): Promise<Summary> {
-  return api.summary({ ...filter, reason: undefined, event: undefined }, discarded);
+  return api.summary(anyKind(filter), discarded);
+}
+
+/** The filter without what the groups choose. */
+export function anyKind(filter: Filter): Filter {
+  return { ...filter, reason: undefined, event: undefined, cause: undefined };
 }
 
 /** @param least loads at least so many letters, if they exist */
@@ -84,7 +89,7 @@ async function loadAll(route: Route, least: number): Promise<Loaded> {
   const filter = filterOf(route);
   const { discarded } = route;
   const counting = summaryOf(filter, discarded);
-  const narrower = filter.reason !== undefined || filter.event !== undefined;
+  const narrower = formatFilter(filter) !== formatFilter(anyKind(filter));
   const [summary, { total }, first] = await Promise.all([
     counting,
     narrower ? api.summary(filter, discarded) : counting,
@@ -140,7 +145,7 @@ export const SHORTCUTS = {
   r: 'Replay the dead letter',
   d: 'Discard the dead letter',
   a: 'Replay all that match',
-  u: 'Update the list',
+  u: 'Refresh the list',
   '?': 'Show these shortcuts',
 } as const;
 

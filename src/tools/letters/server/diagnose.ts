@@ -3,18 +3,22 @@ import type { DeadLetter, DeadLetterReason } from '../../../contracts/dead-lette
 import type { DeadLetters } from '../../../dead-letters/dead-letters.js';
 import type { ReplayEnd, ReplayReport } from '../../../dead-letters/replay.js';
 import type { ErrorCode, Issue } from '../../../errors.js';
+import type { LetterContent } from './letter-json.js';
 
 /** A dry run waits while the receiver is busy. The page does not wait longer than this. */
 const DRY_RUN_TIMEOUT_MS = 2_000;
 const MAX_PATHS = 5;
 
+export type Diagnosed = Pick<LetterContent, 'diagnosis' | 'wouldRun'>;
+
 /** Runs no handler and changes nothing. @throws {StoreError} when the store of letters is down */
-export async function diagnose(letter: DeadLetter, letters: DeadLetters): Promise<string[]> {
+export async function diagnose(letter: DeadLetter, letters: DeadLetters): Promise<Diagnosed> {
   const { id, attempts } = letter;
   const signal = AbortSignal.timeout(DRY_RUN_TIMEOUT_MS);
   const report = await letters.replay({ id, dryRun: true, signal });
   const tried = attempts === 1 ? [] : [`It was tried ${attempts} times.`];
-  return [KEPT[letter.reason](letter), ...tried, ...nowOf(letter, report)];
+  const diagnosis = [KEPT[letter.reason](letter), ...tried, ...nowOf(letter, report)];
+  return { diagnosis, wouldRun: report.processed > 0 };
 }
 
 const KEPT: Readonly<Record<DeadLetterReason, (letter: DeadLetter) => string>> = {
@@ -24,7 +28,8 @@ const KEPT: Readonly<Record<DeadLetterReason, (letter: DeadLetter) => string>> =
     isDigest(eventId)
       ? `It is authentic, but it does not have the documented shape${at(issues)}. Its id is the digest of its bytes.`
       : `Its payload did not match the schema of ${eventName}${at(issues)}, and the receiver has no onInvalid handler.`,
-  failed: ({ code }) => FAILED.get(code) ?? 'Its handlers did not succeed.',
+  failed: ({ code, cause }) =>
+    `${FAILED.get(code) ?? 'Its handlers did not succeed'}${cause === undefined ? '' : ` (${cause})`}.`,
   conflict: () => 'An event with the same id but different bytes was processed first.',
   rejected: () => 'A handler rejected it permanently: it threw NonRetriableError.',
   unfinished: () =>
@@ -32,11 +37,11 @@ const KEPT: Readonly<Record<DeadLetterReason, (letter: DeadLetter) => string>> =
 };
 
 const FAILED: ReadonlyMap<ErrorCode | undefined, string> = new Map([
-  ['HANDLER_FAILED', 'A handler failed.'],
-  ['RETRY_LATER', 'A handler asked for a retry later: it threw RetryAfterError.'],
-  ['HANDLER_TIMEOUT', 'A handler took too long.'],
-  ['CLAIM_LOST', 'Its claim was lost while its handlers ran.'],
-  ['STORE_UNAVAILABLE', 'The store of event ids did not answer.'],
+  ['HANDLER_FAILED', 'A handler failed'],
+  ['RETRY_LATER', 'A handler asked for a retry later: it threw RetryAfterError'],
+  ['HANDLER_TIMEOUT', 'A handler took too long'],
+  ['CLAIM_LOST', 'Its claim was lost while its handlers ran'],
+  ['STORE_UNAVAILABLE', 'The store of event ids did not answer'],
 ]);
 
 function nowOf(letter: DeadLetter, report: ReplayReport): string[] {

@@ -31,6 +31,16 @@ export interface LetterContent {
   /** Most values are masked. */
   readonly headers: Readonly<Record<string, string>>;
   readonly diagnosis: readonly string[];
+  /** Whether a replay would run its handlers now. */
+  readonly wouldRun: boolean;
+}
+
+/** How many letters with one reason and event name have the same cause. */
+export interface CauseCount {
+  readonly reason: string;
+  readonly eventName: string;
+  readonly cause: string;
+  readonly count: number;
 }
 
 export interface Revealed {
@@ -46,10 +56,10 @@ export interface Revealed {
  * @param letters knows when the receiver retries a letter by itself
  */
 export function letterJson(letter: DeadLetter, letters: Pick<DeadLetters, 'nextTry'>): object {
-  const { id, reason, namespace, eventName, eventId, sandbox, attempts, keptAt, code, keyId, discarded } =
-    letter;
+  const { id, reason, namespace, eventName, eventId, sandbox, attempts, keptAt, code, cause, keyId } = letter;
+  const { discarded } = letter;
   return {
-    ...{ id, reason, namespace, eventName, eventId, sandbox, attempts, keptAt, code, keyId },
+    ...{ id, reason, namespace, eventName, eventId, sandbox, attempts, keptAt, code, cause, keyId },
     nextTry: letters.nextTry(letter),
     issues: letter.issues.map(({ path, message }) => ({ path, message })),
     ...(discarded && { discarded: { by: discarded.by, because: discarded.because, at: discarded.at } }),

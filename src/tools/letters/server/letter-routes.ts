@@ -8,12 +8,17 @@ import { refuseUnknownOptions } from '../../../misuse.js';
 import { HttpError } from '../../web/http-error.js';
 import { queryOf } from '../../web/request.js';
 import { diagnose } from './diagnose.js';
-import { letterJson, maskedContent, revealed } from './letter-json.js';
+import { type CauseCount, letterJson, maskedContent, revealed } from './letter-json.js';
 import { givenFields, pathOf, queryFields, rejectEmptyBody, requestBody, sendJson } from './page-http.js';
 import type { PageSettings } from './page-options.js';
 import { streamReplay } from './replay-stream.js';
 
 const DEFAULT_LIMIT = 50;
+/** The reasons of letters that have a cause. */
+const CAUSED = ['failed', 'rejected'] as const;
+/** Reading as many takes about a second. */
+const MAX_READ = 5_000;
+const MAX_CAUSES = 200;
 
 interface Visit {
   readonly request: IncomingMessage;
@@ -32,6 +37,7 @@ interface Route {
 const ROUTES: readonly Route[] = [
   { path: /^\/letters$/, methods: ['GET', 'HEAD'], work: list },
   { path: /^\/summary$/, methods: ['GET', 'HEAD'], work: summary },
+  { path: /^\/causes$/, methods: ['GET', 'HEAD'], work: causes },
   { path: /^\/letters\/([^/]+)$/, methods: ['GET', 'HEAD'], work: detail },
   { path: /^\/letters\/([^/]+)\/reveal$/, methods: ['POST'], work: reveal },
   { path: /^\/replay$/, methods: ['POST'], work: replay },
@@ -69,10 +75,30 @@ async function summary({ request, user, settings }: Visit): Promise<object> {
   return { total, oldest: oldest ?? null, groups, names: eventNames, user };
 }
 
+/** No store can group by what it may hold sealed, so this reads letters: the oldest ones that a handler refused. */
+async function causes({ request, settings: { letters } }: Visit): Promise<object> {
+  const { reason: only, ...filter } = queryFields(queryOf(request), ['discarded']);
+  const counts = new Map<string, CauseCount>();
+  let read = 0;
+  for (const reason of CAUSED) {
+    if (only !== undefined && only !== reason) continue;
+    for await (const { eventName, cause } of letters.list({ ...filter, reason })) {
+      read += 1;
+      if (read > MAX_READ) break;
+      if (cause === undefined) continue;
+      const key = JSON.stringify([reason, eventName, cause]);
+      const { count } = counts.get(key) ?? { count: 0 };
+      counts.set(key, { reason, eventName, cause, count: count + 1 });
+    }
+  }
+  const causes = [...counts.values()].sort((one, other) => other.count - one.count).slice(0, MAX_CAUSES);
+  return { causes, complete: read <= MAX_READ && counts.size <= MAX_CAUSES };
+}
+
 async function detail({ settings: { letters } }: Visit, id: string): Promise<object> {
   const { letter, content } = await find(letters, id);
-  const diagnosis = await diagnose(letter, letters);
-  return { letter: letterJson(letter, letters), ...maskedContent(content), diagnosis };
+  const diagnosed = await diagnose(letter, letters);
+  return { letter: letterJson(letter, letters), ...maskedContent(content), ...diagnosed };
 }
 
 async function reveal(visit: Visit, given: string): Promise<object> {

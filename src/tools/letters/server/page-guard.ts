@@ -25,12 +25,15 @@ export async function authorized(request: IncomingMessage, settings: PageSetting
     writeLog(logFor(request), 'error', fields, message);
     return new HttpError(500, 'Your request could not be authorized. Check the log.');
   };
+  let user: unknown;
   let name: string | undefined;
   try {
-    name = nameOf(await authorize(request));
+    user = await authorize(request);
+    name = nameOf(user);
   } catch (error) {
     throw deny('authorize of deadLetterPage() failed, so access was denied', { error: describeError(error) });
   }
+  if (user === 'login') throw new HttpError(401, 'Sign in to see this page.');
   if (name === '')
     throw new HttpError(403, 'You are not allowed to see this page. Sign in with another account.');
   if (name !== undefined) return name;

@@ -116,8 +116,11 @@ function asDate(name: string, value: unknown): unknown {
   return date;
 }
 
+const CHALLENGE = 'Basic realm="Dead letters", charset="UTF-8"';
+
 const CODES: ReadonlyMap<number, string> = new Map([
   [400, 'MALFORMED'],
+  [401, 'UNAUTHENTICATED'],
   [403, 'FORBIDDEN'],
   [404, 'NOT_FOUND'],
   [405, 'METHOD_NOT_ALLOWED'],
@@ -158,6 +161,8 @@ export function answerError(
   // The others are logged where they occur.
   if (status === 500 && !(error instanceof HttpError))
     writeLog(logFor(request), 'error', { error: describeError(error) }, 'the dead-letter page failed');
+  // A browser asks for user name and password, and sends the request again.
+  if (status === 401 && !response.headersSent) response.setHeader('WWW-Authenticate', CHALLENGE);
   const { accept, 'sec-fetch-mode': mode } = request.headers;
   // Browsers list HTML first when they open a URL; scripts do not.
   if (mode === 'navigate' || accept?.startsWith('text/html'))

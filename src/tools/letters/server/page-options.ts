@@ -11,7 +11,10 @@ import { defineOptions, option, optional } from '../../../options/define-options
 import * as check from '../../../options/option-checks.js';
 import { hostName } from '../../web/request.js';
 
-/** The user: a name, or an object with a name or an id. Falsy values are refused. */
+/**
+ * The user: a name, or an object with a name or an id. Falsy values are refused. With `'login'` the answer is 401, and a
+ * browser asks for the user name and password of HTTP Basic authentication.
+ */
 export type PageUser =
   | string
   | { readonly name: string }
@@ -28,8 +31,9 @@ export type Authorize<Req extends IncomingMessage = IncomingMessage> = (
 /** @typeParam Req the request of your framework, such as that of Express */
 export interface DeadLetterPageOptions<Req extends IncomingMessage = IncomingMessage> {
   /**
-   * Returns the user who may see and change dead letters, or a falsy value to answer 403. Reveals, replays and discards
-   * are logged with this user. If it throws or rejects, the answer is 500.
+   * Returns the user who may see and change dead letters, a falsy value to answer 403, or `'login'` to answer 401, so that
+   * a browser asks for a password. Reveals, replays and discards are logged with this user. If it throws or rejects, the
+   * answer is 500.
    */
   readonly authorize: Authorize<Req>;
   /**

@@ -5,6 +5,7 @@ import { fixtures, samplePayload } from '../../../fixtures/fixture.js';
 import { signWith } from '../../../signature.js';
 import { parseDuration } from '../../../time.js';
 import { HttpError } from '../../web/http-error.js';
+import { documentPage } from '../../web/markdown.js';
 import { queryOf } from '../../web/request.js';
 import { curlCommand } from '../delivery/curl.js';
 import { deliveryRecord, deliveryRow } from '../delivery/delivery-record.js';
@@ -33,9 +34,12 @@ export function controlPlane(service: Service, stream: Stream): Router {
     const servers = [{ url: service.baseUrl }, { url: `${service.baseUrl}/sandbox` }];
     return { ...JSON.parse(String(docs().get('openapi.json'))), servers };
   });
-  router.get('/what-is-documented', (_request, response) => {
-    // Plain text, because browsers download Markdown.
-    response.type('text/plain').send(docs().get('what-is-documented.md'));
+  router.get('/what-is-documented', (request, response) => {
+    const text = docs().get('what-is-documented.md') ?? '';
+    // Plain text for programs: browsers would download Markdown.
+    if (request.accepts(['text/plain', 'html']) === 'html')
+      response.send(documentPage(text, '/dashboard.css'));
+    else response.type('text/plain').send(text);
   });
 
   on('get', '/events', 200, () => {

@@ -150,6 +150,8 @@ const CHOICES: readonly (readonly [label: string, statuses: readonly ShownStatus
   ['Retrying', ['retrying'], true],
   ['Failed', ['failed'], true],
   [STATUS_LABELS.wrongly_accepted, ['wrongly_accepted'], false],
+  [STATUS_LABELS.ignored, ['ignored'], false],
+  [STATUS_LABELS.kept, ['kept'], false],
   ['In progress', ['in_flight', 'pending'], false],
   ['Cancelled', ['cancelled'], false],
 ];

@@ -1,4 +1,5 @@
 // One delivery: its status, what can be done with it, why it failed, and its attempts.
+import { useState } from 'preact/hooks';
 import { ApiError, messageOf } from '../../web/components/api-client.js';
 import { Button } from '../../web/components/button.js';
 import { RetryCountdown } from '../../web/components/clock.js';
@@ -8,12 +9,14 @@ import { DialogButton } from '../../web/components/dialog.js';
 import { focus, onPlainClick } from '../../web/components/focus.js';
 import { formatDuration, formatPause, formatTimeExactly } from '../../web/components/format.js';
 import { Icon } from '../../web/components/icon.js';
-import { api, type Delivery, type Row } from './api.js';
+import { loadSetting, saveSetting } from '../../web/components/settings.js';
+import { unprocessed } from '../delivery/delivery-status.js';
+import { type Attempt, api, type Delivery, type Row } from './api.js';
 import { AttemptTabs } from './attempt-tabs.js';
 import { ResponseStatus, Status } from './delivery-columns.js';
 import { formatRoute } from './route.js';
 import { useSimulator } from './simulator.js';
-import { attemptStatus, jestTest, STATUS_LABELS, shownStatus } from './texts.js';
+import { attemptStatus, FRAMEWORK_NAMES, STATUS_LABELS, shownStatus, testCode } from './texts.js';
 import { EditAndResend } from './trigger.js';
 
 const CANCELLED = {
@@ -30,6 +33,7 @@ export function Detail({ id, row, close }: { id: string; row: Row | undefined; c
   const attempts = delivery?.attempts ?? [];
   const attempt = attempts.find(({ number }) => number === route.attempt) ?? attempts.at(-1);
   const known = row ?? delivery;
+  const outcome = attempts.at(-1)?.outcome;
   const sandbox = row?.sandbox ?? false;
   return (
     <DetailFrame
@@ -47,7 +51,7 @@ export function Detail({ id, row, close }: { id: string; row: Row | undefined; c
           <>
             <p class="cluster">
               <Status status={shownStatus(known)} />
-              {attempts.at(-1)?.outcome && <span class="muted">{attempts.at(-1)?.outcome}</span>}
+              {outcome && !unprocessed(outcome) && <span class="muted">{outcome}</span>}
               {sandbox && <span class="tag">sandbox</span>}
               <span class="mono muted wrap">{known.url}</span>
             </p>
@@ -70,7 +74,7 @@ export function Detail({ id, row, close }: { id: string; row: Row | undefined; c
                   label="Copy as curl"
                   text={() => api.curl(id, attempt.number)}
                 />
-                <CopyButton look="quiet small" label="Copy as Jest test" text={jestTest(delivery, attempt)} />
+                <CopyTest delivery={delivery} attempt={attempt} />
                 <CopyButton look="quiet small" label="Copy link" text={location.href} />
               </div>
             )}
@@ -90,6 +94,35 @@ export function Detail({ id, row, close }: { id: string; row: Row | undefined; c
       {delivery && <Attempts delivery={delivery} chosen={attempt?.number} />}
       {delivery && attempt && <AttemptTabs {...{ attempt, delivery, sandbox }} />}
     </DetailFrame>
+  );
+}
+
+/** The framework is remembered. */
+function CopyTest({ delivery, attempt }: { delivery: Delivery; attempt: Attempt }) {
+  const saved = loadSetting('test');
+  const [framework, choose] = useState(FRAMEWORK_NAMES.find((name) => name === saved) ?? 'Jest');
+  const change = (name: string) => {
+    saveSetting('test', name);
+    choose(FRAMEWORK_NAMES.find((one) => one === name) ?? 'Jest');
+  };
+  return (
+    <>
+      <CopyButton
+        look="quiet small"
+        label="Copy as test"
+        name={`Copy as test for ${framework}`}
+        text={testCode(framework, delivery, attempt)}
+      />
+      <select
+        aria-label="Test framework"
+        value={framework}
+        onChange={(event) => change(event.currentTarget.value)}
+      >
+        {FRAMEWORK_NAMES.map((name) => (
+          <option key={name}>{name}</option>
+        ))}
+      </select>
+    </>
   );
 }
 

@@ -1,7 +1,7 @@
 // Filters rows by a search such as `status:failed event:transaction.* order-7`.
 
 import { matchesEvent } from '../../../events/event-pattern.js';
-import { readSearch, type SearchParts } from '../../web/components/search.js';
+import { partsOf, readSearch, type SearchParts } from '../../web/components/search.js';
 import type { Row } from './api.js';
 import { type ShownStatus, STATUS_LABELS, shownStatus } from './texts.js';
 
@@ -48,7 +48,7 @@ export function anyStatus(search: SearchParts): SearchParts {
 
 /** The text with the status filter replaced; an empty list removes it. */
 export function withStatus(text: string, statuses: readonly ShownStatus[]): string {
-  const others = text.split(/\s+/).filter((part) => part !== '' && !part.startsWith('status:'));
+  const others = partsOf(text).filter((part) => !part.startsWith('status:'));
   return [...(statuses.length > 0 ? [`status:${statuses.join(',')}`] : []), ...others].join(' ');
 }
 

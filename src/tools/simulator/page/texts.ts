@@ -1,10 +1,10 @@
 // The texts of the page: statuses, faults, announcements, and a delivery as a Jest test.
 import { shortUrl } from '../../web/components/format.js';
-import type { DeliveryStatus } from '../delivery/delivery-status.js';
+import { type DeliveryStatus, type Unprocessed, unprocessed } from '../delivery/delivery-status.js';
 import type { Attempt, Delivery, Fault, FaultKind, Row, Webhook } from './api.js';
 
 /** `wrongly_accepted`: the endpoint accepted a delivery that a fault had changed. */
-export type ShownStatus = DeliveryStatus | 'wrongly_accepted';
+export type ShownStatus = DeliveryStatus | Unprocessed | 'wrongly_accepted';
 
 export const STATUS_LABELS: Readonly<Record<ShownStatus, string>> = {
   pending: 'Pending',
@@ -14,6 +14,8 @@ export const STATUS_LABELS: Readonly<Record<ShownStatus, string>> = {
   failed: 'Failed',
   cancelled: 'Cancelled',
   wrongly_accepted: 'Wrongly accepted',
+  ignored: 'Ignored',
+  kept: 'Kept',
 };
 
 /** Takes a row, which loads first, or a whole delivery. */
@@ -21,13 +23,14 @@ export function shownStatus(delivery: Row | Delivery): ShownStatus {
   if (delivery.status !== 'delivered') return delivery.status;
   const last = 'last' in delivery ? delivery.last : delivery.attempts.at(-1);
   const code = last && ('response' in last ? last.response?.status : last.status);
-  return last?.diagnosis != null && code != null && code < 300 ? 'wrongly_accepted' : 'delivered';
+  if (last?.diagnosis != null && code != null && code < 300) return 'wrongly_accepted';
+  return unprocessed(last?.outcome) ?? 'delivered';
 }
 
 /** An attempt that succeeded has a diagnosis only when it should have failed. */
-export function attemptStatus({ succeeded, diagnosis }: Attempt): ShownStatus {
+export function attemptStatus({ succeeded, diagnosis, outcome }: Attempt): ShownStatus {
   if (!succeeded) return 'failed';
-  return diagnosis === null ? 'delivered' : 'wrongly_accepted';
+  return diagnosis === null ? (unprocessed(outcome) ?? 'delivered') : 'wrongly_accepted';
 }
 
 /** Its kind, which deliveries it affects, and how often. */
@@ -99,11 +102,29 @@ function sentence(row: Row): string {
   return `${row.event_name} ${SETTLED.get(row.status)}${answer ? `: ${answer}` : ''}.`;
 }
 
+const FRAMEWORKS = {
+  Jest: ["import { expect, test } from '@jest/globals';", 'expect(answer.status).toBe'],
+  Vitest: ["import { expect, test } from 'vitest';", 'expect(answer.status).toBe'],
+  'node:test': [
+    "import assert from 'node:assert/strict';\nimport { test } from 'node:test';",
+    'assert.equal(answer.status, ',
+  ],
+} as const;
+
+export type Framework = keyof typeof FRAMEWORKS;
+
+export const FRAMEWORK_NAMES = Object.keys(FRAMEWORKS) as readonly Framework[];
+
 /** A test for the project of the endpoint. It sends the same bytes, signed with the key from the environment. */
-export function jestTest({ event_name: name }: Delivery, { request, response }: Attempt): string {
+export function testCode(
+  framework: Framework,
+  { event_name: name }: Delivery,
+  { request, response }: Attempt,
+): string {
   const { pathname, search } = new URL(request.url);
   const status = response && response.status < 300 ? response.status : 200;
-  return `import { expect, test } from '@jest/globals';
+  const [imports, assertion] = FRAMEWORKS[framework];
+  return `${imports}
 import { deliver } from 'payment-webhooks/testing';
 import { app } from '../src/app.js';
 
@@ -111,7 +132,7 @@ test(${JSON.stringify(`receives ${name}`)}, async () => {
   const body = ${JSON.stringify(request.body)};
   const privateKey = process.env.SERVICE_PRIVATE_KEY ?? '';
   const answer = await deliver(app, body, { privateKey, path: ${JSON.stringify(pathname + search)} });
-  expect(answer.status).toBe(${status});
+  ${assertion}${assertion.endsWith(' ') ? '' : '('}${status});
 });
 `;
 }

@@ -1,7 +1,7 @@
 // The clock of a page: ages and countdowns.
 import { type ComponentChildren, createContext } from 'preact';
 import { useContext, useEffect, useState } from 'preact/hooks';
-import { formatPause, formatTimeExactly } from './format.js';
+import { formatPause, formatTime, formatTimeExactly } from './format.js';
 
 const ClockContext = createContext({ isManual: false, now: Date.now });
 
@@ -26,12 +26,13 @@ export function ClockProvider({ manual, skew = 0, children }: ClockProviderProps
   return <ClockContext.Provider value={{ isManual, now }}>{children}</ClockContext.Provider>;
 }
 
-/** `3 h ago`, with the time as tooltip. */
+/** `3 h ago`, with the time as tooltip; without a pointer, that would show it, the time itself. */
 export function Age({ at }: { at: string }) {
   const ms = Math.max(0, useContext(ClockContext).now() - Date.parse(at));
   return (
     <time dateTime={at} title={formatTimeExactly(at)}>
-      {ms < 60_000 ? 'just now' : `${formatPause(ms, 1)} ago`}
+      <span class="ago">{ms < 60_000 ? 'just now' : `${formatPause(ms, 1)} ago`}</span>
+      <span class="exact">{formatTime(at)}</span>
     </time>
   );
 }

@@ -4,6 +4,7 @@ import { useLayoutEffect, useState } from 'preact/hooks';
 import { Button } from './button.js';
 import { focus } from './focus.js';
 import { Icon } from './icon.js';
+import { partsOf } from './search.js';
 
 interface SearchBarProps {
   readonly 'aria-label': string;
@@ -80,7 +81,7 @@ interface FilterBarProps {
 /** A toggle with a count for each choice, and a chip that removes each filter of the search. */
 export function FilterBar({ legend, choices, text, except, find, children }: FilterBarProps) {
   const shown = choices.filter(({ always, count, pressed }) => always || count > 0 || pressed);
-  const parts = text.split(/\s+/).filter(Boolean);
+  const parts = partsOf(text);
   const isChip = (part: string) => /^[a-z]+:(?!\/\/)./i.test(part) && !part.startsWith(`${except}:`);
   const remove = (part: string) => find(parts.filter((one) => one !== part).join(' '));
   return (

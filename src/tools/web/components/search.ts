@@ -7,6 +7,11 @@ export interface SearchParts {
   readonly problems: readonly string[];
 }
 
+/** The words and filters of a search. White space in double quotes does not end one: `cause:"ship: TypeError"`. */
+export function partsOf(text: string): readonly string[] {
+  return text.match(/(?:"[^"]*"|\S)+/g) ?? [];
+}
+
 /** `event:refund.*,payout.* paid` has two values of `event` and one word. A URL is a word. */
 export function readSearch(
   text: string,
@@ -16,11 +21,11 @@ export function readSearch(
   const tokens = new Map<string, string[]>();
   const words: string[] = [];
   const problems: string[] = [];
-  for (const part of text.split(/\s+/).filter(Boolean)) {
+  for (const part of partsOf(text)) {
     const [, key, value] = /^([a-z]+):(?!\/\/)(.*)$/i.exec(part) ?? [];
     if (key === undefined || value === undefined) words.push(part);
     else
-      for (const one of value.split(',')) {
+      for (const one of value.replace(/^"(.*)"$/, '$1').split(',')) {
         const problem = check(key, one);
         if (problem) problems.push(problem);
         else if (problem === undefined && one !== '') tokens.set(key, [...(tokens.get(key) ?? []), one]);

@@ -19,10 +19,11 @@ describe('the URL', () => {
   test('holds the filter and the open letter', () => {
     const route = {
       ...{ reason: 'failed', event: 'refund.*', eventId: 'a&b=c', keyId: '0123456789ab', since: '7d' },
+      cause: 'ship: TypeError at orders.ts:10',
       ...{ discarded: true, letter: 'l-1' },
     };
     const text =
-      '?reason=failed&event=refund.*&eventId=a%26b%3Dc&keyId=0123456789ab&since=7d&discarded=true&letter=l-1';
+      '?reason=failed&event=refund.*&eventId=a%26b%3Dc&keyId=0123456789ab&cause=ship%3A+TypeError+at+orders.ts%3A10&since=7d&discarded=true&letter=l-1';
     expect(formatRoute(route)).toBe(text);
     expect(parseRoute(text)).toEqual(route);
   });

@@ -47,7 +47,7 @@ describe('a search', () => {
       'Unknown filter "size:". Use one of status:, event:, webhook:, id:, code:, payload:.',
     ]);
     expect(parseSearch('status:broken').problems).toEqual([
-      'Unknown status "broken". Use one of pending, in_flight, retrying, delivered, failed, cancelled, wrongly_accepted.',
+      'Unknown status "broken". Use one of pending, in_flight, retrying, delivered, failed, cancelled, wrongly_accepted, ignored, kept.',
     ]);
     expect(parseSearch('__proto__:1').problems).toEqual([]);
   });
