@@ -76,6 +76,9 @@ const NOT_CREATED: ReadonlySet<unknown> = new Set([
   '1044',
 ]);
 
+/** Not the end of a claim: in a table that somebody has just dropped it would find its claim lost, and the event would run again. */
+const MAY_CREATE = /\bINSERT\b|^\s*SELECT\b/;
+
 /**
  * A statement that finds no table creates it, and runs once more: it has changed nothing. Not inside a transaction of the user,
  * which CREATE TABLE would commit in MySQL; and none of those comes before the claim that creates the table.
@@ -97,11 +100,11 @@ function creatingTable(
       throw new StoreError(`${problem} by this role. ${cure}`, { cause });
     }
   };
-  const withTable = async <Value>(work: () => Promise<Value>): Promise<Value> => {
+  const withTable = async <Value>(work: () => Promise<Value>, mayCreate = true): Promise<Value> => {
     try {
       return await work();
     } catch (error) {
-      if (!isMissingTable(error)) throw error;
+      if (!mayCreate || !isMissingTable(error)) throw error;
     }
     creation ??= create().finally(() => {
       creation = undefined;
@@ -110,7 +113,8 @@ function creatingTable(
     return work();
   };
   return {
-    run: (statement, parameters) => withTable(() => connections.run(statement, parameters)),
+    run: (statement, parameters) =>
+      withTable(() => connections.run(statement, parameters), MAY_CREATE.test(statement.text)),
     ping: (check) => withTable(() => connections.ping(check)),
     within: (transaction) => connections.within(transaction),
     transaction: connections.transaction?.bind(connections),

@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ConfigurationError, StoreError } from '../../errors.js';
 import { show } from '../../misuse.js';
 import { anything, type OptionRule } from '../../options/define-options.js';
-import { isBusy, withRetry } from './conflicts.js';
+import { isBusy, saysInside, withRetry } from './conflicts.js';
 import type { Connections, InTransaction, Reply, Row, RunSql, SyncConnections } from './connections.js';
 import { isThenable } from './once.js';
 import { Statement } from './statement.js';
@@ -63,8 +63,20 @@ const SQLITE_CLOCK = new Statement("SELECT typeof(strftime('%s', 'now', 'subsec'
   prepared: false,
 });
 
-/** For how long a statement waits for a lock of SQLite. Of all that wait, one tries: with a synchronous driver a try blocks. */
-const MAX_BUSY_MS = 2_000;
+/** Fails inside a transaction. Outside it sets what every claim needs. */
+const OUTSIDE_ONLY = new Statement('PRAGMA synchronous = FULL', { prepared: false });
+const IS_INSIDE = 'inside a transaction';
+/** For how long it is waited for: a client that lets its transactions end first answers later. */
+const ASK_MS = 100;
+const ONE_CONNECTION =
+  'client uses the connection of open transactions, whose rollback would undo claims and letters of other events. Give the store ' +
+  'a client with a connection of its own, such as a second DataSource or PrismaClient, or a pool.';
+
+/**
+ * For how long a statement waits for a lock of SQLite: less than `storeTimeout`, so that the log names the lock. Of all that wait,
+ * one tries: with a synchronous driver a try blocks.
+ */
+const MAX_BUSY_MS = 1_500;
 const BUSY_PAUSE_MS = 50;
 
 export class AnyConnections implements Connections {
@@ -78,6 +90,9 @@ export class AnyConnections implements Connections {
 
   /** The latest refusal by a lock, and until when nobody tries. */
   #busy: { readonly error: unknown; readonly until: number } | undefined;
+
+  /** Whether client and transactions have separate connections, as far as is known. */
+  #separate: boolean | undefined;
 
   /** @throws {ConfigurationError} if an option is not a dialect, client or function */
   constructor(given: Given) {
@@ -94,10 +109,12 @@ export class AnyConnections implements Connections {
   }
 
   readonly run: RunSql = async (statement, parameters) => {
-    const { dialect } = this.#given;
-    if (dialect === 'sqlite') return this.#whenFree(statement, parameters);
+    const { dialect, client } = this.#given;
+    if (this.#separate === false) throw new StoreError(ONE_CONNECTION);
+    const query = () => this.#query(client, statement, parameters);
+    if (dialect === 'sqlite') return this.#whenFree(query);
     if (!this.#checked) await this.#checkAutocommit();
-    return withRetry(() => this.#query(this.#given.client, statement, parameters));
+    return withRetry(query);
   };
 
   /** Before the first statement: without autocommit it would stay open, with its locks, on a connection of the pool. */
@@ -111,7 +128,7 @@ export class AnyConnections implements Connections {
   }
 
   /** On a connection with an open transaction of the user, a statement would be rolled back with it. */
-  async #whenFree(statement: Statement, parameters: readonly unknown[]): Promise<Reply> {
+  async #whenFree<Value>(work: () => Value | Promise<Value>): Promise<Value> {
     const { client, inTransaction } = this.#given;
     const end = performance.now() + MAX_BUSY_MS;
     for (;;) {
@@ -123,11 +140,10 @@ export class AnyConnections implements Connections {
             'A transaction is open on the connection of SQLite. End it before the next await, or give the store its own connection.',
           );
         if (!this.#checked) await this.#checkVersion();
-        else return await this.#query(client, statement, parameters);
+        else return await work();
       } catch (error) {
         if (performance.now() > end || !(isOpen || isBusy(error))) throw error;
-        if (isBusy(error) && error !== this.#busy?.error)
-          this.#busy = { error, until: performance.now() + BUSY_PAUSE_MS };
+        this.#waitAfter(error);
         await pause(BUSY_PAUSE_MS + Math.random() * BUSY_PAUSE_MS);
       }
     }
@@ -142,16 +158,62 @@ export class AnyConnections implements Connections {
   }
 
   within(transaction: unknown): RunSql {
-    return (statement, parameters) => this.#query(transaction, statement, parameters);
+    const { client, dialect } = this.#given;
+    if (transaction === client) this.#separate = false;
+    const run: RunSql = (statement, parameters) => this.#query(transaction, statement, parameters);
+    if (this.#separate || (this.#separate === undefined && dialect !== 'sqlite')) return run;
+    return async (statement, parameters) => {
+      if (this.#separate === false) throw new ConfigurationError(ONE_CONNECTION);
+      try {
+        return await run(statement, parameters);
+      } catch (error) {
+        // The answer to BEGIN: this is a transaction. Before anything is written in it, the client must be outside of it.
+        if (saysInside(error, 'within a transaction')) await this.#askClient();
+        throw error;
+      }
+    };
+  }
+
+  /** Many clients of SQLite, such as TypeORM, have one connection for everything. */
+  async #askClient(): Promise<void> {
+    const asked = this.#query(this.#given.client, OUTSIDE_ONLY, []).then(
+      () => {
+        this.#separate ??= true;
+      },
+      (error) => {
+        if (saysInside(error, IS_INSIDE)) this.#separate = false;
+      },
+    );
+    await Promise.race([asked, pause(ASK_MS, undefined, { ref: false })]);
+    if (this.#separate === false) throw new ConfigurationError(ONE_CONNECTION);
   }
 
   async migrate(statements: string): Promise<void> {
     const { dialect, client } = this.#given;
-    // One after the other: none of them fails if its table or index exists.
     if (dialect === 'sqlite')
-      for (const text of statements.split(/;\n/))
-        await this.run(new Statement(text, { prepared: false }), []);
+      await this.#migrateOneByOne(
+        statements.split(/;\n/).map((text) => new Statement(text, { prepared: false })),
+      );
     else await this.#send(client, dialect === 'postgres' ? asOneStatement(statements) : statements);
+  }
+
+  /** In a transaction if there is one: a process that is killed must not leave a table without an index, which nobody would miss. */
+  async #migrateOneByOne(statements: readonly Statement[]): Promise<void> {
+    const { once, transaction } = this;
+    if (typeof once === 'object')
+      await this.#whenFree(() =>
+        once.transaction((db) => {
+          for (const statement of statements) once.run(db, statement, []);
+        }),
+      );
+    else if (transaction)
+      await this.#whenFree(() =>
+        transaction(async (tx) => {
+          for (const statement of statements) await this.#query(tx, statement, []);
+        }, ''),
+      );
+    // None of them fails if its table or index exists.
+    else for (const statement of statements) await this.run(statement, []);
   }
 
   /** Whatever the client answers. */
@@ -165,7 +227,20 @@ export class AnyConnections implements Connections {
 
   async #query(client: unknown, statement: Statement, parameters: readonly unknown[]): Promise<Reply> {
     const portable = this.#portableOf(statement);
-    return portable.read(await this.#send(client, portable.text, portable.values(parameters)));
+    let sent: unknown;
+    try {
+      sent = this.#send(client, portable.text, portable.values(parameters));
+    } catch (error) {
+      // A synchronous driver has blocked the event loop. Those that try in the same turn must know before they do.
+      this.#waitAfter(error);
+      throw error;
+    }
+    return portable.read(await sent);
+  }
+
+  #waitAfter(error: unknown): void {
+    if (isBusy(error) && error !== this.#busy?.error)
+      this.#busy = { error, until: performance.now() + BUSY_PAUSE_MS };
   }
 
   #queryAtOnce(client: unknown, statement: Statement, parameters: readonly unknown[]): Reply {
@@ -221,9 +296,10 @@ async function runOnce(transaction: RunTransaction<unknown>, work: InTransaction
     );
 }
 
-/** Many clients send one statement at a time. */
+/** Many clients send one statement at a time, and some take a dollar sign for a placeholder. */
 function asOneStatement(statements: string): string {
-  return `DO $$BEGIN${statements.replaceAll('SELECT pg_advisory', 'PERFORM pg_advisory')}\nEND$$`;
+  const body = statements.replaceAll('SELECT pg_advisory', 'PERFORM pg_advisory').replaceAll("'", "''");
+  return `DO 'BEGIN${body}\nEND'`;
 }
 
 /** A statement for any client: each placeholder occurs once, in the order of the values, and is text. */

@@ -56,7 +56,7 @@ export class MysqlDialect implements Dialect {
 
   async ping(run: RunSql): Promise<void> {
     const row = await this.#ping(run);
-    if (row?.readonly === undefined) throw unreadable();
+    if (typeof row?.readonly !== 'string') throw unreadable();
     if (row.readonly !== '0' && row.readonly !== 'OFF')
       throw new StoreError('This MySQL is read-only, so no event can be claimed. Connect to the primary.');
     if (row.ids !== '2') throw inexactKey(this.#sql.exactKey);

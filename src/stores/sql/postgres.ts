@@ -46,7 +46,7 @@ export class PostgresDialect implements Dialect {
 
   async ping(run: RunSql): Promise<void> {
     const { readonly, ids } = (await run(this.#sql.ping, [])).rows[0] ?? {};
-    if (readonly === undefined) throw unreadable();
+    if (typeof readonly !== 'string') throw unreadable();
     if (readonly !== 'off')
       throw new StoreError(
         'This Postgres is read-only, or this session is, so no event can be claimed. Connect to the primary, and leave default_transaction_read_only off.',

@@ -29,12 +29,16 @@ interface DriverStatement {
   run(...values: readonly unknown[]): unknown;
   /** Of better-sqlite3, which refuses `all()` for a statement without rows. */
   readonly reader?: boolean;
+  /** Of node:sqlite, whose databases may return arrays. */
+  setReturnArrays?(enabled: boolean): void;
 }
 
 /** For how long a statement may block the event loop when another process writes. better-sqlite3 waits for 5 s. */
 const LOCK_WAIT_MS = 100;
 /** A handler cannot wait in another way, so it fails after this many waits. */
 const MAX_BEGINS = 5;
+/** For how long nobody waits again after that: a hundred handlers would block the event loop one after the other. */
+const NO_WAIT_MS = 1_000;
 
 /**
  * A database of better-sqlite3, node:sqlite or bun:sqlite, or a Drizzle database on one of them, for `sqlStore()` and
@@ -51,10 +55,11 @@ export function sqliteDatabase<Db extends object>(db: Db): SqliteDatabase<Db> {
     dialect: 'sqlite',
     client: db,
     query: (client, sql, values) => {
-      const driver = driverOf(client);
+      const driver = driverOf(client, FOR_ONCE);
       // Inside a transaction these settings cannot be changed. The completion that follows it is durable, and so is all before it.
       if (!durable.has(driver) && !isOpen(driver)) makeDurable(driver);
       const statement = driver.prepare(sql);
+      statement.setReturnArrays?.(false);
       if (statement.reader !== false) return statement.all(...values);
       statement.run(...values);
       return [];
@@ -66,18 +71,21 @@ export function sqliteDatabase<Db extends object>(db: Db): SqliteDatabase<Db> {
 
 const drivers = new WeakSet<object>();
 
+const FOR_STORE =
+  'db is {db}, not a database of better-sqlite3, node:sqlite or bun:sqlite. Pass one of these, or a Drizzle database on one. For ' +
+  "other clients use sqlStore({ dialect: 'sqlite', client, query, transaction }).";
+const FOR_ONCE =
+  'once() was given {db}. Pass the database itself, also inside a transaction that it has begun: once(db, work).';
+
 /** @throws {ConfigurationError} unless it is one, or has one as `$client` like a Drizzle database */
-function driverOf(db: unknown): Driver {
+function driverOf(db: unknown, refusal = FOR_STORE): Driver {
   const { prepare, $client } = (db ?? {}) as Partial<Driver> & { readonly $client?: unknown };
   const driver = (typeof prepare === 'function' ? db : $client) as Driver | undefined;
   if (driver && (drivers.has(driver) || answersAtOnce(driver))) {
     drivers.add(driver);
     return driver;
   }
-  throw new ConfigurationError(
-    `db is ${show(db)}, not a database of better-sqlite3, node:sqlite or bun:sqlite. Pass one of these, or a Drizzle database ` +
-      "on one. For other clients use sqlStore({ dialect: 'sqlite', client, query, transaction }).",
-  );
+  throw new ConfigurationError(refusal.replace('{db}', () => show(db)));
 }
 
 /** Drivers with callbacks or promises have methods of the same names. Reads no file. */
@@ -120,8 +128,9 @@ function makeDurable(driver: Driver): void {
     throw new StoreError(
       `This SQLite keeps journal_mode ${mode} instead of WAL. Use a file on a local disk, and no other locking_mode.`,
     );
-  if (Number(pragma('synchronous')) < FULL) driver.exec('PRAGMA synchronous = FULL');
-  if (Number(pragma('synchronous')) < FULL)
+  // Set even where it is FULL already: of a new file that is the level before WAL, and its first transaction would lower it.
+  driver.exec(`PRAGMA synchronous = ${Math.max(Number(pragma('synchronous')), FULL)}`);
+  if (!(Number(pragma('synchronous')) >= FULL))
     throw new StoreError(
       'This SQLite does not accept synchronous = FULL, so a power failure would undo claims that were committed.',
     );
@@ -143,13 +152,25 @@ function inTransaction<Value>(driver: Driver, work: () => Value): Value {
   }
 }
 
+/** Until when nobody waits for the lock, as of `performance.now()`. */
+const locked = new WeakMap<Driver, number>();
+
 function begin(driver: Driver): void {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      driver.exec('BEGIN IMMEDIATE');
-      return;
-    } catch (error) {
-      if (attempt === MAX_BEGINS || !isBusy(error)) throw error;
+  const waits = performance.now() > (locked.get(driver) ?? 0);
+  if (!waits) driver.exec('PRAGMA busy_timeout = 0');
+  try {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        driver.exec('BEGIN IMMEDIATE');
+        return;
+      } catch (error) {
+        if (!isBusy(error)) throw error;
+        if (waits && attempt < MAX_BEGINS) continue;
+        if (waits) locked.set(driver, performance.now() + NO_WAIT_MS);
+        throw error;
+      }
     }
+  } finally {
+    if (!waits) driver.exec(`PRAGMA busy_timeout = ${LOCK_WAIT_MS}`);
   }
 }
