@@ -65,7 +65,11 @@ export class DeliveryMetrics {
     });
     BATCHES.subscribe((batch) => {
       const { step, size } = batch as StoreBatch;
-      batches.record(size, { 'webhook.store.step': step });
+      try {
+        batches.record(size, { 'webhook.store.step': step });
+      } catch {
+        // A channel would end the process with it.
+      }
     });
     meter
       .createObservableUpDownCounter('webhook.in_flight', {

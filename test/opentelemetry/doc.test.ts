@@ -3,6 +3,7 @@ import { expect, jest, test } from '@jest/globals';
 import { type ExhaustedLetter, memoryDeadLetters } from 'payment-webhooks';
 import { observeDeadLetters, openTelemetry } from 'payment-webhooks/opentelemetry';
 import { fixtures } from 'payment-webhooks/testing';
+import { BATCHES } from '../../src/observer.js';
 import { delivery } from '../setup/delivery.js';
 import { startEndpoint } from '../setup/endpoint.js';
 import { codesIn, tableBelow } from '../setup/markdown.js';
@@ -24,6 +25,7 @@ test('docs/observability.md has a row for each metric and each attribute, and no
   });
   const exhausted = { id: '1', reason: 'failed', eventName: 'transaction.paid', declared: true, attempts: 7 };
   openTelemetry().exhausted?.(exhausted as ExhaustedLetter);
+  BATCHES.publish({ step: 'claim', size: 1 });
   observeDeadLetters(hooks as Parameters<typeof observeDeadLetters>[0]);
   const event = fixtures.transactionPaid();
   await post(delivery(event));

@@ -3,10 +3,13 @@ import { describe, expect, jest, test } from '@jest/globals';
 import type { Histogram } from '@opentelemetry/sdk-metrics';
 import type { ReceiverOptions } from 'payment-webhooks';
 import { openTelemetry } from 'payment-webhooks/opentelemetry';
+import { sqliteDatabase, sqlStore } from 'payment-webhooks/stores/sql';
 import { fixtures } from 'payment-webhooks/testing';
 import { delivery, receivable } from '../setup/delivery.js';
 import { startEndpoint } from '../setup/endpoint.js';
 import { faultyStore } from '../setup/faulty-store.js';
+import { openSqlite } from '../setup/open-sqlite.js';
+import { needing } from '../setup/platform.js';
 import { down } from '../setup/raise.js';
 import { makeMetrics, registerMetrics } from '../setup/telemetry.js';
 import { gate, until } from '../setup/waiting.js';
@@ -128,6 +131,30 @@ describe('the durations', () => {
     expect(await measured.points('webhook.delivery.duration')).toHaveLength(1);
     expect(await measured.points('webhook.store.duration')).toEqual([]);
   });
+});
+
+needing('SQLite').test('webhook.store.batch.size counts the deliveries that shared a statement', async () => {
+  const store = sqlStore(sqliteDatabase(openSqlite()));
+  await store.migrate();
+  const { measured, hooks } = await start({ store, handlers: { '*': () => {} } });
+  const receive = (id: string) => {
+    const { body, headers } = delivery(fixtures.transactionPaid({ id }));
+    return hooks.receive({ rawBody: body, headers });
+  };
+  const receiveAll = (ids: readonly string[]) => Promise.all(ids.map(receive));
+  // The metrics begin with the first delivery.
+  await receive('first');
+  const answers = await receiveAll(['a', 'b', 'c']);
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+  const points = await measured.points('webhook.store.batch.size');
+  const sizes = points.map(({ attributes, value }) => {
+    const { max, sum, buckets } = value as Histogram;
+    return [attributes['webhook.store.step'], max, sum, buckets.boundaries.at(-1)];
+  });
+  expect(sizes.sort()).toEqual([
+    ['claim', 3, 4, 200],
+    ['complete', 3, 4, 200],
+  ]);
 });
 
 describe('webhook.in_flight', () => {

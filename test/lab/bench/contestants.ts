@@ -67,6 +67,11 @@ export function describe(name: string): string {
   return all.find((contestant) => contestant.name === name)?.what ?? name;
 }
 
+/** So many claim and complete at once in Postgres, at so many milliseconds from it. */
+export const CALLERS = [1, 16, 64, 256] as const;
+export const DISTANCES = [0, 1] as const;
+export const callersName = (callers: number, ms: number) => `pg at ${ms} ms: ${callers} callers`;
+
 /** What is compared in each store; those of one client follow its bare round trip. */
 export const STORE_CONTESTANTS: Readonly<Record<string, readonly string[]>> = {
   memory: ['memory: bare Map', 'memory: claim + complete'],
@@ -75,6 +80,7 @@ export const STORE_CONTESTANTS: Readonly<Record<string, readonly string[]>> = {
     `${client}: claim`,
     `${client}: claim + complete`,
   ]),
+  callers: DISTANCES.flatMap((ms) => CALLERS.map((callers) => callersName(callers, ms))),
   postgres: ['pg: bare INSERT', 'pg: claim', 'pg: claim + complete', 'pg: claim + once + complete'],
 };
 

@@ -1,24 +1,29 @@
 // One epoch of a store, in its own process with its own server: store-epoch.ts STORE ROUNDS BUILD [OLD BUILD]
+import { fork } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Redis } from 'ioredis';
 import { Pool } from 'pg';
 import { createClient } from 'redis';
 import type { HandlerClaim, IdempotencyStore, WithOnce } from '../../../src/contracts/idempotency-store.js';
 import type { SendCommand } from '../../../src/stores/redis.js';
 import { startPostgres, startRedis } from '../../setup/services.js';
-import { oldName } from './contestants.js';
+import { CALLERS, callersName, DISTANCES, oldName } from './contestants.js';
 import { familyCpuTime } from './cpu-time.js';
 import type { Round, Sample } from './epoch.js';
 import { shuffled } from './statistics.js';
 
-const CALLERS = 64;
+/** Unless the contestant says otherwise. */
+const MANY = 64;
 const WINDOW_MS = 1_000;
 
 interface OpenStore {
   /** What is compared, by name. */
   readonly works: Readonly<Record<string, () => Promise<unknown>>>;
+  /** How many do it at once, by the same names. */
+  readonly callers?: Readonly<Record<string, number>>;
   /** Left out where the store has no server. */
   readonly serverPid?: number | undefined;
   readonly close?: () => Promise<unknown>;
@@ -72,6 +77,43 @@ const stores: Readonly<Record<string, (builds: readonly Build[]) => Promise<Open
       await server.stop();
     };
     return { works, serverPid: server.pid, close };
+  },
+
+  async callers(builds) {
+    const server = await startPostgres();
+    const proxy = fork(fileURLToPath(new URL('load-curve/distance-proxy.js', import.meta.url)), [
+      String(new URL(server.url).port),
+    ]);
+    const [far] = await once(proxy, 'message');
+    const works: Record<string, () => Promise<unknown>> = {};
+    const callers: Record<string, number> = {};
+    const pools: Pool[] = [];
+    for (const ms of DISTANCES) {
+      if (ms > 0) proxy.send(ms);
+      const url = new URL(server.url);
+      if (ms > 0) url.port = String(far);
+      for (const { named, load } of builds) {
+        const { postgresStore } =
+          await load<typeof import('../../../src/stores/postgres.js')>('stores/postgres.js');
+        // A connection that ends takes its CPU time with it.
+        const pool = new Pool({ connectionString: url.href, max: 20, idleTimeoutMillis: 0 });
+        pools.push(pool);
+        // Each begins with an empty table, for which Postgres plans differently.
+        const store = postgresStore({ pool, table: `callers_${pools.length}` });
+        await store.migrate();
+        for (const count of CALLERS) {
+          const name = named(callersName(count, ms));
+          works[name] = () => remember(store);
+          callers[name] = count;
+        }
+      }
+    }
+    const close = async () => {
+      for (const pool of pools) await pool.end();
+      proxy.disconnect();
+      await server.stop();
+    };
+    return { works, callers, serverPid: server.pid, close };
   },
 
   async postgres(builds) {
@@ -131,7 +173,7 @@ const builds = folders.map((folder, index) => ({
   named: (one: string) => (index === 0 ? one : oldName(one)),
   load: (door: string) => import(pathToFileURL(join(folder, door)).href),
 }));
-const { works, serverPid, close } = await open(builds);
+const { works, callers = {}, serverPid, close } = await open(builds);
 try {
   await measureRound(); // To warm up.
   const rounds: Round[] = [];
@@ -145,12 +187,13 @@ try {
 
 async function measureRound(): Promise<Round> {
   const round: Record<string, Sample> = {};
-  for (const [one, work] of shuffled(Object.entries(works))) round[one] = await measureWindow(work);
+  for (const [one, work] of shuffled(Object.entries(works)))
+    round[one] = await measureWindow(work, callers[one] ?? MANY);
   return round;
 }
 
 /** Many callers at once: the time and CPU of an operation, in this process and in the store's server. */
-async function measureWindow(work: () => Promise<unknown>): Promise<Sample> {
+async function measureWindow(work: () => Promise<unknown>, callers: number): Promise<Sample> {
   const serverTime = () => (serverPid === undefined ? 0 : familyCpuTime(serverPid));
   let done = 0;
   const [startedAt, client, server] = [performance.now(), process.cpuUsage(), serverTime()];
@@ -160,7 +203,7 @@ async function measureWindow(work: () => Promise<unknown>): Promise<Sample> {
       done += 1;
     }
   };
-  await Promise.all(Array.from({ length: CALLERS }, caller));
+  await Promise.all(Array.from({ length: callers }, caller));
   const { user, system } = process.cpuUsage(client);
   return {
     wallUs: ((performance.now() - startedAt) * 1_000) / done,

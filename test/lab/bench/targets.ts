@@ -1,5 +1,16 @@
 // The targets: a gate, which must hold, and an aim, which we hope for.
-import { describe, FAST_PEERS, isBare, OURS, oldName, PEERS, STORE_CONTESTANTS } from './contestants.js';
+import {
+  CALLERS,
+  callersName,
+  DISTANCES,
+  describe,
+  FAST_PEERS,
+  isBare,
+  OURS,
+  oldName,
+  PEERS,
+  STORE_CONTESTANTS,
+} from './contestants.js';
 import { type Comparison, ratioOf } from './epoch.js';
 import { FLOOR_WAITING, LIMIT, OURS_WAITING, WAITING } from './memory-epoch.js';
 
@@ -88,11 +99,12 @@ export const STORE_TARGETS: readonly Target[] = [
 }));
 
 /** Of `npm run bench:stores -- --ab COMMIT`. Memory has no gate: all of it is a few microseconds. */
-export const STORE_AB_TARGETS: readonly Target[] = Object.entries(STORE_CONTESTANTS).flatMap(
-  ([profile, contestants]) =>
+export const STORE_AB_TARGETS: readonly Target[] = [
+  ...callersTargets(),
+  ...Object.entries(STORE_CONTESTANTS).flatMap(([profile, contestants]) =>
     contestants
-      .filter((name) => !isBare(name))
-      .map((name) => ({
+      .filter((name) => profile !== 'callers' && !isBare(name))
+      .map((name): Target => ({
         what: `${name}, before = 1`,
         profile,
         contestants: [name, oldName(name)],
@@ -100,4 +112,29 @@ export const STORE_AB_TARGETS: readonly Target[] = Object.entries(STORE_CONTESTA
         gate: profile === 'memory' ? undefined : 1.05,
         aim: 1,
       })),
-);
+  ),
+];
+
+/** What calls that share a statement gain: the rate by the number of callers, and at 64 what an event costs client and server. */
+function callersTargets(): Target[] {
+  const rate: Comparison = (one, other) => ratioOf('wallUs')(other, one);
+  const gates = [0.95, 1.3, 2.5, 4];
+  const aims = [1, 2, 5, 8];
+  return DISTANCES.flatMap((ms) => {
+    const against = (callers: number) => {
+      const name = callersName(callers, ms);
+      return { profile: 'callers', contestants: [name, oldName(name)] } as const;
+    };
+    const cost = (who: string, figure: 'clientUs' | 'serverUs'): Target => ({
+      ...{ what: `CPU of ${who} for an event, ${callersName(64, ms)}, before = 1`, ...against(64) },
+      ...{ compare: ratioOf(figure), gate: 0.4, aim: 0.15 },
+    });
+    const rates = CALLERS.map(
+      (callers, index): Target => ({
+        ...{ what: `events a second, ${callersName(callers, ms)}, before = 1`, ...against(callers) },
+        ...{ compare: rate, gate: gates[index], aim: aims[index] ?? 1, atLeast: true },
+      }),
+    );
+    return [...rates, cost('Node', 'clientUs'), cost('Postgres', 'serverUs')];
+  });
+}
