@@ -104,14 +104,16 @@ export const STORE_AB_TARGETS: readonly Target[] = [
   ...Object.entries(STORE_CONTESTANTS).flatMap(([profile, contestants]) =>
     contestants
       .filter((name) => profile !== 'callers' && !isBare(name))
-      .map((name): Target => ({
-        what: `${name}, before = 1`,
-        profile,
-        contestants: [name, oldName(name)],
-        compare: clientAndServer,
-        gate: profile === 'memory' ? undefined : 1.05,
-        aim: 1,
-      })),
+      .map(
+        (name): Target => ({
+          what: `${name}, before = 1`,
+          profile,
+          contestants: [name, oldName(name)],
+          compare: clientAndServer,
+          gate: profile === 'memory' ? undefined : 1.05,
+          aim: 1,
+        }),
+      ),
   ),
 ];
 
