@@ -122,16 +122,17 @@ export function attemptLog(output: Output) {
 }
 
 function attemptLine({ delivery, event, eventName, url, answer, ...settled }: AttemptFields, paint: Paint) {
-  const { attempt, status, durationMs, fault, diagnosis, nextAttemptAt } = settled;
+  const { attempt, status, durationMs, fault, diagnosis, nextAttemptAt, signature, again } = settled;
   const line = [
     paint('dim', clockTime(new Date().toISOString())),
     paint(STYLES[status] ?? 'dim', status.padEnd(9)),
-    `${eventName}  ${event}  ${shortId(delivery)}  → ${printable(url)}`,
+    `${printable(`${eventName}  ${event}`)}  ${shortId(delivery)}  → ${printable(url)}`,
     printable(answerText({ ...settled, answer: typeof answer === 'number' ? `[${answer}]` : answer })),
     `${Math.round(durationMs)} ms`,
     [`attempt ${attempt}`, ...attemptNotes(fault, nextAttemptAt)].join(', '),
   ].join('  ');
-  return diagnosis === null ? line : `${line}\n          ${paint('dim', diagnosis)}`;
+  const remarks = [diagnosis, signature?.message, again].filter((text) => typeof text === 'string');
+  return [line, ...remarks.map((text) => `          ${paint('dim', printable(text))}`)].join('\n');
 }
 
 function jsonLine({ delivery, event, eventName, durationMs, nextAttemptAt, ...same }: AttemptFields): object {
