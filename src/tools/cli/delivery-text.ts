@@ -1,6 +1,7 @@
 // Deliveries as text: a table, one delivery in full, or one line per attempt while `simulate` runs.
 import type { Logger } from '../../logger.js';
 import type { Attempt, AttemptFields, Delivery } from '../simulator/delivery/delivery-record.js';
+import type { Terminal } from './command.js';
 import { indented, type Output, type Paint, printable, type Style, table } from './print.js';
 
 const HEADINGS = ['ID', 'STATUS', 'EVENT', 'EVENT ID', 'TO', 'ANSWER', 'MS', 'ATTEMPTS', 'NEXT RETRY'];
@@ -15,9 +16,13 @@ function clockTime(time: string | null): string {
   return time === null ? '' : new Date(time).toTimeString().slice(0, 8);
 }
 
-export function deliveryTable(deliveries: readonly Delivery[], filtered = false): string {
+export function deliveryTable(
+  deliveries: readonly Delivery[],
+  { stdout }: Terminal,
+  filtered = false,
+): string {
   if (deliveries.length === 0) return filtered ? 'No delivery matches.' : 'There are no deliveries.';
-  return table([HEADINGS, ...deliveries.map(cells)]);
+  return table([HEADINGS, ...deliveries.map(cells)], stdout.columns);
 }
 
 function cells({ id, status, event_name, event_id, url, attempts, next_attempt_at }: Delivery): string[] {
