@@ -58,10 +58,10 @@ export async function startCapture(
   const settings = { ...options, clock: 'real', retry: 'off', timeout: TIMEOUT_MS } as const;
   const simulator = await serve(settings, { capture, first });
   const { forward } = capture;
-  const refusal = forward && (urlError(forward) ?? (await running?.targets.refusal(forward)));
-  if (!refusal) return simulator;
+  const problem = forward && (urlError(forward) ?? (await running?.targets.refusal(forward)));
+  if (!problem) return simulator;
   await simulator.close();
-  throw new ConfigurationError(refusal.replace(/ To allow it, .*/, ''));
+  throw new ConfigurationError(problem.replace(/ To allow it, .*/, ''));
 }
 
 /** Takes every POST to the capture path, whatever its `Host`: that of a tunnel. All else keeps to the rules of the page. */
@@ -76,17 +76,19 @@ function captureHandler(service: Service, capture: Capture): ReturnType<FirstHan
     const ended = new Promise((resolve) => response.once('close', resolve));
     try {
       const body = await bodyOf(request);
-      if (typeof body === 'string') return refuse(request, response, ...FAILURES[body]);
-      const delivery = recordIn(service, {
-        ...namesIn(body),
-        body,
-        headers: headerPairs(request.rawHeaders),
-      });
+      if (typeof body === 'string') {
+        refuse(request, response, ...FAILURES[body]);
+        return;
+      }
+      const event = { ...namesIn(body), body, headers: headerPairs(request.rawHeaders) };
+      const delivery = recordIn(service, event);
       const url = new URL(capture.forward ?? service.baseUrl + path);
       if (query && url.search === '') url.search = query;
       await service.deliverer.passOn(delivery, url.href, 'due', (result, bytes) =>
         passBack(request, response, result, bytes),
       );
+      // After a fault of this program. The service must never take it for an acknowledgement.
+      if (!response.headersSent) refuse(request, response, 500, 'The delivery was not passed on.');
       dropOldest(service.store);
       await ended;
       capture.recorded?.(delivery);
@@ -98,9 +100,9 @@ function captureHandler(service: Service, capture: Capture): ReturnType<FirstHan
   };
 }
 
-type Refusal = readonly [status: number, message: string];
+type HttpFailure = readonly [status: number, message: string];
 
-const FAILURES: Readonly<Record<BodyFailure, Refusal>> = {
+const FAILURES: Readonly<Record<BodyFailure, HttpFailure>> = {
   aborted: [400, 'The body is incomplete.'],
   'other length': [400, 'The length of the body differs from its Content-Length.'],
   text: [400, 'The body is not bytes.'],
@@ -109,7 +111,7 @@ const FAILURES: Readonly<Record<BodyFailure, Refusal>> = {
   'no memory': [503, 'There is no memory for the body.'],
 };
 
-function refuse(request: IncomingMessage, response: ServerResponse, ...[status, message]: Refusal): void {
+function refuse(request: IncomingMessage, response: ServerResponse, ...[status, message]: HttpFailure): void {
   send(request, response, jsonAnswer(status, { message }, { Connection: 'close' }));
 }
 

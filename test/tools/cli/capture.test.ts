@@ -98,7 +98,7 @@ describe('a captured delivery', () => {
     const app = await endpoint(401);
     const { port, printed } = await capturing(['--forward', app.url]);
     expect((await strange(port, signed(eventBody()))).status).toBe(401);
-    await until(() => printed.stdout.includes('Your app answered 401. Compare its signatureHeader and key'));
+    await until(() => printed.stdout.includes('Your app answered 401. Compare its key and signatureHeader'));
     expect(printed.stdout).toContain("Set signatureHeader: 'X-ACME-SIGNATURE'.");
   });
 
@@ -117,7 +117,7 @@ describe('a captured delivery', () => {
     ]);
   });
 
-  test('that comes again is another attempt of the event, and is compared with the one before', async () => {
+  test('that is sent again is another attempt of the event, and is compared with the one before', async () => {
     const { port, baseUrl, printed } = await capturing();
     const body = eventBody({ id: 'evt_again' });
     const changed = body.replace('12.50', '13.00');

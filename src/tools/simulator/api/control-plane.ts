@@ -93,7 +93,7 @@ export function controlPlane(service: Service, stream: Stream): Router {
   on('get', '/deliveries/:id/signature', 200, (request) => {
     const delivery = deliveryOf(request);
     const { body, finding } = attemptOf(request, delivery);
-    // Never the signature of captured bytes by a real key: whoever sees the page could forge with it.
+    // Never the signature of captured bytes by a real key: anybody who sees the page could forge with it.
     const expected = finding ? undefined : signWith(body, service.accounts.signingKey(delivery.event));
     return { data: { signed: delivery.event.body.toString(), expected, finding } };
   });

@@ -150,7 +150,7 @@ export class Deliverer {
   ): Promise<void> {
     const { store, scheduler, settings } = this.#parts;
     const startedAt = scheduler.now();
-    // The same event may come again during the attempt, with other bytes.
+    // The service may send the event again during the attempt, with other bytes.
     const { event } = delivery;
     delivery.url = url;
     delivery.status = 'in_flight';

@@ -100,7 +100,7 @@ export const deliveryState = z.object({
 });
 
 export interface SimulatedDelivery extends Omit<z.infer<typeof deliveryState>, 'event' | 'attempts'> {
-  /** The latest, if a captured one came again. */
+  /** The latest that arrived, if the service sent it several times. */
   event: SimulatedEvent;
   attempts: SimulatedAttempt[];
   /** The attempt in flight: attempts of one delivery never overlap. */
