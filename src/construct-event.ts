@@ -1,7 +1,7 @@
 // Checks and decodes a delivery without a request, for code that is not middleware.
 import { ConfigurationError, Rejection, SignatureError } from './errors.js';
 import { declareEvents, type EventSchemas, type UnknownEvent, type WebhookEvent } from './events/event.js';
-import { byName } from './options/option-checks.js';
+import { ownEntries } from './options/option-checks.js';
 import { decodeEvent } from './receiver/decode-event.js';
 import { asBytes, isSignature, type PrivateKey, signingKeys, verify } from './signature.js';
 
@@ -35,7 +35,7 @@ export function constructEvent<const Events extends EventSchemas = {}>(
   const { rawBody, signature, privateKey } = options;
   const bytes = asBytes(rawBody);
   const keys = signingKeys(privateKey);
-  const events = declareEvents(byName('events', options.events, 'schemas by event name'));
+  const events = declareEvents(ownEntries(options.events, 'events', 'schemas by event name'));
   if (signature === undefined || signature === null || signature === '')
     throw new SignatureError('SIGNATURE_MISSING');
   if (!isSignature(signature)) throw new SignatureError('SIGNATURE_MALFORMED');

@@ -17,7 +17,7 @@ import { ConfigurationError, type EventError, internalError, Rejection } from '.
 import type { EventOf, EventSchemas, UnknownEvent } from './events/event.js';
 import type { Handler, HandlerOptions, InvalidHandler, Matching, Pattern } from './handlers/handler.js';
 import { type HeadersLike, headersOf } from './http/headers.js';
-import { hasLeft } from './http/read-body.js';
+import { senderHasLeft } from './http/read-body.js';
 import { type Answer, type Sent, send } from './http/send-answer.js';
 import { describeError, type Logger, loggerOf, writeLog } from './logger.js';
 import { notifyObserver, observedDelivery } from './observer.js';
@@ -140,22 +140,22 @@ class Journey {
   readonly #config: Configuration;
   readonly #letters: LetterRules | undefined;
   readonly #log = new DeliveryLog();
-  readonly #headers: HeaderWatch;
-  readonly #inbox: InboxUser | undefined;
+  readonly #headerWatch: HeaderWatch;
+  readonly #pruning: InboxUser | undefined;
 
   constructor(config: Configuration) {
     this.#config = config;
-    this.#headers = new HeaderWatch(config.signatureHeader, () => config.logger ?? defaultLogger());
+    this.#headerWatch = new HeaderWatch(config.signatureHeader, () => config.logger ?? defaultLogger());
     this.limiter = new InFlightLimiter(config.maxInFlight);
     this.redrive = openRedrive(config, this.limiter);
     this.stats = new ReceiverStats(this.limiter, config);
     this.#letters = letterRules(config);
-    this.#inbox = userOfInbox(config);
+    this.#pruning = userOfInbox(config);
   }
 
   start(): void {
     this.redrive?.start();
-    this.#inbox?.start();
+    this.#pruning?.start();
   }
 
   serve(req: IncomingMessage, res: ServerResponse): Promise<void> {
@@ -167,7 +167,7 @@ class Journey {
   fetch(request: Request, context: FetchContext | undefined): Promise<Response> {
     checkRequest(request);
     const delivery = this.#deliveryOf(request.headers);
-    const handling = this.#handle(delivery, { request }, () => (hasLeft(request) ? 'gone' : 'sent'));
+    const handling = this.#handle(delivery, { request }, () => (senderHasLeft(request) ? 'gone' : 'sent'));
     keepRunning(() => handling.then(() => delivery.ended), context, delivery.logger);
     return handling.then(responseOf);
   }
@@ -185,13 +185,17 @@ class Journey {
     const work = () =>
       new Promise<Answer>((resolve) => {
         const answer = (result: Result) => resolve(this.#answer(delivery, result, write));
-        delivery.ended = this.#follow(delivery, source, answer);
+        delivery.ended = this.#handleInFlight(delivery, source, answer);
       });
     return observedDelivery(this.#config.observer, work, delivery);
   }
 
   /** Answers once, and resolves when the handlers have settled too. Until then the delivery is in flight. */
-  async #follow(delivery: Delivery, source: BodySource, answer: (result: Result) => void): Promise<void> {
+  async #handleInFlight(
+    delivery: Delivery,
+    source: BodySource,
+    answer: (result: Result) => void,
+  ): Promise<void> {
     const place = this.limiter.enter();
     if (place instanceof Rejection) return answer(place);
     let answeredEarly = false;
@@ -200,7 +204,7 @@ class Journey {
       answer(result);
       place.leaveWithin(this.#config.maxHandlerTime);
     };
-    const result = await this.#process(delivery, source, answerEarly).catch((cause) =>
+    const result = await this.#runStations(delivery, source, answerEarly).catch((cause) =>
       internalError('The receiver itself failed.', cause),
     );
     if (answeredEarly) this.#log.late(delivery, result);
@@ -209,13 +213,13 @@ class Journey {
   }
 
   /** Stations 1 to 4: capture, check, decode, process. Headers are checked before the body is read. `respond` answers. */
-  async #process(delivery: Delivery, source: BodySource, answerEarly: AnswerEarly): Promise<Result> {
+  async #runStations(delivery: Delivery, source: BodySource, answerEarly: AnswerEarly): Promise<Result> {
     const config = this.#config;
     const { headers } = delivery;
     config.handlers.seal();
     this.start();
 
-    this.#headers.record(headers);
+    this.#headerWatch.record(headers);
     const unreadable = inspectHeaders(headers, config.limit);
     if (unreadable) return unreadable;
     const signature = findSignature(headers, config.signatureHeader, source);
@@ -255,14 +259,14 @@ class Journey {
 
   async close(): Promise<void> {
     const empty = this.limiter.close();
-    this.#headers.stop();
-    this.#inbox?.stop();
+    this.#headerWatch.stop();
+    this.#pruning?.stop();
     await this.redrive?.stop();
     await empty;
   }
 }
 
-/** Next.js and h3 would take the answer for something to send. */
+/** Next.js and h3 would send what this resolves with. */
 function nothing(): void {}
 
 /** @throws {ConfigurationError} unless it is the response of `node:http` */
@@ -312,20 +316,20 @@ const NO_CONTEXT =
   'response is sent or the sender disconnects. Call hooks.fetch(request, env, ctx) with the ctx of the Worker.';
 
 // Each problem is logged once, because strangers can cause it as often as they like.
-let warned = false;
-let failed = false;
+let contextWarned = false;
+let contextFailed = false;
 
 /** Keeps a Worker alive until the work ends; other runtimes need nothing. Never throws: the handlers already run. */
 function keepRunning(work: () => Promise<unknown>, context: FetchContext | undefined, logger: Logger): void {
   try {
     if (typeof context?.waitUntil === 'function') {
       context.waitUntil(work());
-    } else if (!warned && runsInWorker()) {
-      warned = true;
+    } else if (!contextWarned && runsInWorker()) {
+      contextWarned = true;
       writeLog(logger, 'error', {}, NO_CONTEXT);
     }
   } catch (error) {
-    if (!failed) writeLog(logger, 'error', { error: describeError(error) }, NO_CONTEXT);
-    failed = true;
+    if (!contextFailed) writeLog(logger, 'error', { error: describeError(error) }, NO_CONTEXT);
+    contextFailed = true;
   }
 }

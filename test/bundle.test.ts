@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterEach, expect } from '@jest/globals';
 import { fixtures, signedDelivery } from 'payment-webhooks/testing';
 import { codeBlocks } from './setup/markdown.js';
-import { testOnUnix } from './setup/platform.js';
+import { needing } from './setup/platform.js';
 import { ROOT, shell, start } from './setup/shell.js';
 
 const MOST_BYTES = 900_000;
@@ -28,7 +28,7 @@ afterEach(async () => {
   for (const each of undo.splice(0).reverse()) await each();
 });
 
-testOnUnix.each(['cjs', 'esm'])('as %s it needs no package beside it', async (format) => {
+needing('bash').test.each(['cjs', 'esm'])('as %s it needs no package beside it', async (format) => {
   const blocks = codeBlocks(join(ROOT, 'docs/frameworks.md')).map(({ text }) => text);
   const command = blocks.find((text) => text.includes('npx esbuild') && text.includes(`--format=${format}`));
   if (!command) throw new Error(`docs/frameworks.md has no command for ${format}.`);

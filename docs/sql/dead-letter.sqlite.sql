@@ -18,7 +18,7 @@ CREATE TABLE IF NOT EXISTS "dead_letter" (
   discarded_by      TEXT,
   discarded_because TEXT
 ) STRICT;
-CREATE UNIQUE INDEX IF NOT EXISTS "dead_letter_id" ON "dead_letter" (id);
-CREATE UNIQUE INDEX IF NOT EXISTS "dead_letter_event" ON "dead_letter" (key, fingerprint) WHERE discarded_at IS NULL;
-CREATE INDEX IF NOT EXISTS "dead_letter_arrival" ON "dead_letter" (namespace, arrival);
-CREATE INDEX IF NOT EXISTS "dead_letter_retention" ON "dead_letter" (COALESCE(discarded_at, kept_at));
+CREATE UNIQUE INDEX IF NOT EXISTS "dead_letter_id_idx" ON "dead_letter" (id);
+CREATE UNIQUE INDEX IF NOT EXISTS "dead_letter_event_idx" ON "dead_letter" (key, fingerprint) WHERE discarded_at IS NULL;
+CREATE INDEX IF NOT EXISTS "dead_letter_arrival_idx" ON "dead_letter" (namespace, arrival);
+CREATE INDEX IF NOT EXISTS "dead_letter_retention_idx" ON "dead_letter" (COALESCE(discarded_at, kept_at));

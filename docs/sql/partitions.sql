@@ -8,4 +8,4 @@ DO $$ BEGIN
   END LOOP;
 END $$;
 DROP TABLE webhook_event_shape;
-CREATE INDEX webhook_event_claimed_at ON webhook_event (claimed_at);
+CREATE INDEX webhook_event_claimed_at_idx ON webhook_event (claimed_at);

@@ -11,4 +11,4 @@ CREATE TABLE IF NOT EXISTS "webhook_event" (
   claimed_at  timestamptz NOT NULL DEFAULT statement_timestamp()
 );
 -- Not on forget_at: each write changes that, and would then have to touch every index.
-CREATE INDEX IF NOT EXISTS "webhook_event_claimed_at" ON "webhook_event" (claimed_at);
+CREATE INDEX IF NOT EXISTS "webhook_event_claimed_at_idx" ON "webhook_event" (claimed_at);

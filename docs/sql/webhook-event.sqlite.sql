@@ -9,4 +9,4 @@ CREATE TABLE IF NOT EXISTS "webhook_event" (
   claimed_at  INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 -- Not on forget_at: each write changes that, and would then have to touch every index.
-CREATE INDEX IF NOT EXISTS "webhook_event_claimed_at" ON "webhook_event" (claimed_at);
+CREATE INDEX IF NOT EXISTS "webhook_event_claimed_at_idx" ON "webhook_event" (claimed_at);

@@ -1,7 +1,7 @@
 // The options of the client: their defaults and checks.
 import { ConfigurationError } from '../errors.js';
 import { refuseUnknownOptions, show } from '../misuse.js';
-import { anything, defineOptions, type OptionRule, option } from '../options/define-options.js';
+import { anything, defineOptions, integerFrom, type OptionRule, option } from '../options/define-options.js';
 import { isSandboxKey, keysIn } from '../signature.js';
 import { MAX_TIMER_MS } from '../time.js';
 import { type Codec, codec } from './codec.js';
@@ -67,15 +67,18 @@ export interface ResolvedOptions {
   readonly codec: Codec;
 }
 
+/** Milliseconds that a timer can wait; 0: none. */
+export const checkTimeout = integerFrom(0, MAX_TIMER_MS);
+
 /** The compiler checks that it names every option. */
 export const CLIENT_OPTIONS = defineOptions({
   baseUrl: anything(),
   privateKey: anything(),
   accessToken: anything(),
   apiPath: option('/api/v2', resolveApiPath),
-  timeout: option(10_000, timeoutOf),
-  retries: option(2, (value, name) => wholeNumber(name, value, { to: 10 })),
-  maxResponseBytes: option(1_048_576, (value, name) => wholeNumber(name, value, { from: 1 })),
+  timeout: option(10_000, checkTimeout),
+  retries: option(2, integerFrom(0, 10)),
+  maxResponseBytes: option(1_048_576, integerFrom(1)),
   fetch: option(undefined, resolveFetch),
   codec: option({}, (value) => resolveCodec(value as Partial<Codec>)),
 } satisfies Record<keyof ServiceClientOptions, OptionRule<unknown>>);
@@ -88,17 +91,6 @@ export function resolveOptions(options: ServiceClientOptions): ResolvedOptions {
     root: resolveBaseUrl(baseUrl, apiPath) + apiPath,
     credential: resolveCredential(options, apiPath),
   };
-}
-
-/** @throws {ConfigurationError} unless it is a number of milliseconds that a timer can wait */
-export function timeoutOf(value: unknown): number {
-  return wholeNumber('timeout', value, { to: MAX_TIMER_MS });
-}
-
-function wholeNumber(option: string, value: unknown, range: { from?: number; to?: number } = {}): number {
-  const { from = 0, to = Number.MAX_SAFE_INTEGER } = range;
-  if (Number.isInteger(value) && (value as number) >= from && (value as number) <= to) return value as number;
-  throw new ConfigurationError(`${option} is ${show(value)}. Pass an integer from ${from} to ${to}.`);
 }
 
 function resolveCredential(options: ServiceClientOptions, apiPath: string): Credential {

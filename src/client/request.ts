@@ -4,7 +4,7 @@ import { refuseUnknownOptions, show } from '../misuse.js';
 import type { Codec, Reader } from './codec.js';
 import { type Authorization, redactor } from './credential.js';
 import { AuthenticationError, ConnectionError, NotFoundError, ServiceError } from './errors.js';
-import { type RequestOptions, type ResolvedOptions, timeoutOf } from './options.js';
+import { checkTimeout, type RequestOptions, type ResolvedOptions } from './options.js';
 import { readAnswer } from './read-answer.js';
 import { pause, reasonOf, retryDelay, throwIfAborted } from './retry.js';
 import { sendRequest } from './send-request.js';
@@ -45,7 +45,7 @@ export class Requester {
     options: RequestOptions = {},
   ): Promise<ReturnType<Codec[Read]>> {
     refuseUnknownOptions(options, ['signal', 'timeout']);
-    const timeout = timeoutOf(options.timeout ?? this.#options.timeout);
+    const timeout = checkTimeout(options.timeout ?? this.#options.timeout, 'timeout');
     const signal = signalOf(options.signal);
     const state: CallState = { timeout, signal, refreshed: false, doubtful: false };
     for (let retries = 0; ; ) {

@@ -5,7 +5,7 @@ import { type DeadLetterQuery, type DeadLetterReason, REASONS } from '../contrac
 import { ConfigurationError } from '../errors.js';
 import { isEventPattern, prefixOf } from '../events/event-pattern.js';
 import { refuseUnknownOptions, show } from '../misuse.js';
-import * as check from '../options/option-checks.js';
+import { boolean } from '../options/define-options.js';
 import { isKeyId } from '../signature.js';
 import { parseDuration } from '../time.js';
 
@@ -51,7 +51,7 @@ export function queryOf(namespace: string, filter: DeadLetterFilter = {}): Lette
   }
   refuseUnknownOptions(filter, [...FILTERS, 'discarded']);
   const { discarded = false, reason } = filter;
-  check.boolean('discarded', discarded);
+  boolean(discarded, 'discarded');
   if (reason !== undefined && !REASONS.has(reason)) {
     throw new ConfigurationError(`reason is ${show(reason)}. Pass one of ${[...REASONS].join(', ')}.`);
   }

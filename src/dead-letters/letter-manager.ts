@@ -12,7 +12,7 @@ import type {
 import type { InFlightLimiter } from '../deliveries/in-flight-limiter.js';
 import { ConfigurationError, StoreError } from '../errors.js';
 import { refuseUnknownOptions, show } from '../misuse.js';
-import { byName, wholeNumber } from '../options/option-checks.js';
+import { integerFrom, plainObject } from '../options/define-options.js';
 import type { Configuration } from '../options/options.js';
 import { type DeadLetterCount, sumOf } from '../stores/letters/count-letters.js';
 import { answerOrThrow, type DeadLetterCalls, listLetters, MAX_PAGE } from './dead-letter-calls.js';
@@ -46,7 +46,7 @@ export class LetterManager {
     { limit = MAX_PAGE, after }: Partial<DeadLetterPageRequest> = {},
   ): Promise<DeadLetterPage> {
     const query = queryOf(this.#config.namespace, filter);
-    if (wholeNumber('limit', limit, 1) > MAX_PAGE)
+    if (integerFrom(1)(limit, 'limit') > MAX_PAGE)
       throw new ConfigurationError(`limit is ${limit}. Pass at most ${MAX_PAGE}, and ask for the next page.`);
     if (after !== undefined && (typeof after !== 'string' || after === ''))
       throw new ConfigurationError(`after is ${show(after)}. Pass the next of the page before this one.`);
@@ -118,7 +118,7 @@ export class LetterManager {
 type Reasons = Pick<Discarded, 'by' | 'because'>;
 
 function reasonsOf(why: unknown): Reasons {
-  const given = byName('The second argument of discard()', why as object | undefined, 'by and because');
+  const given = plainObject(why as object | undefined, 'The second argument of discard()', 'by and because');
   refuseUnknownOptions(given, ['by', 'because']);
   const { by, because } = given as Record<string, unknown>;
   return { by: whyText('by', by), because: whyText('because', because) };

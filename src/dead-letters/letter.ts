@@ -18,13 +18,13 @@ import type { Configuration } from '../options/options.js';
 import { DeadLetterCalls } from './dead-letter-calls.js';
 import { retryNote } from './due.js';
 
-/** The same for every letter of a receiver. */
+/** The options of a receiver that every letter follows. */
 export interface LetterRules
   extends Pick<Configuration, 'journal' | 'keepHeaders' | 'namespace' | 'storeTimeout'> {
   readonly store: DeadLetterStore;
 }
 
-/** Undefined without the option. */
+/** Undefined without the option `deadLetters`. */
 export function letterRules(config: Configuration): LetterRules | undefined {
   return config.deadLetters && { ...config, store: config.deadLetters };
 }
@@ -52,7 +52,7 @@ export class Letter implements DeliveryLetter {
   }
 
   /**
-   * A replayed letter is already kept, and may have been removed since it was read. If it still exists, it stays until the
+   * With `journal` a delivery is kept now. A replayed letter is already kept, and may have been removed since it was read. If it still exists, it stays until the
    * claim ends, because a discard needs the claim too.
    */
   async prepare(): Promise<StoreFailure | undefined> {
@@ -71,7 +71,7 @@ export class Letter implements DeliveryLetter {
     if (this.#id === undefined) return this.#keepNew(change, attempt);
     const attempts = this.#replayed && Math.max(this.#replayed.attempts + 1, attempt);
     const changed = await this.#calls.update(this.#id, { ...change, attempts });
-    // The letter still exists, unchanged.
+    // The event was kept before, so it is safe whether or not this update has arrived.
     if (changed instanceof StoreFailure) return undefined;
     this.reason = changed ? reason : undefined;
     // A replayed letter that others removed is gone.
@@ -85,14 +85,14 @@ export class Letter implements DeliveryLetter {
     const letter: NewDeadLetter = {
       id: newToken(),
       key: keyOf(namespace, event),
-      fingerprint: this.#processed().fingerprint,
+      fingerprint: this.#identity().fingerprint,
       ...change,
       attempts,
       namespace,
       eventName: event?.event_name ?? '',
       eventId: event?.id ?? '',
       sandbox: event?.sandbox ?? false,
-      // A copy: the buffer may be reused, and an abandoned call may still be running.
+      // A copy: the buffer may be a part of one that is reused, and an abandoned call may still be running.
       rawBody: Buffer.from(new Uint8Array(rawBody).buffer),
       headers: keptHeaders(headers, keepHeaders),
       keyIndex,
@@ -127,12 +127,12 @@ export class Letter implements DeliveryLetter {
 
   /** If the letter of a processed event is not removed, a replay finds the event completed, and removes it. */
   async #removeNow(): Promise<void> {
-    const removed = await this.#calls.remove(this.#processed());
+    const removed = await this.#calls.remove(this.#identity());
     if (!(removed instanceof StoreFailure)) this.reason = undefined;
   }
 
   /** Computed when first needed: a digest of the body takes time. */
-  #processed(): ProcessedEvent {
+  #identity(): ProcessedEvent {
     const { event, rawBody } = this.#delivery;
     // A replayed letter may have been kept when its event could not be read, under a key that is not that of the event.
     const { eventId: id, eventName: event_name = '', sandbox = false } = this.#replayed ?? {};

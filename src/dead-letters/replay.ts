@@ -7,7 +7,7 @@ import { ConfigurationError, type Issue, Rejection } from '../errors.js';
 import { writeLog } from '../logger.js';
 import { refuseUnknownOptions, show } from '../misuse.js';
 import { notifyObserver } from '../observer.js';
-import * as check from '../options/option-checks.js';
+import { boolean, integerFrom, plainObject } from '../options/define-options.js';
 import { answerOrThrow, type DeadLetterCalls } from './dead-letter-calls.js';
 import { FILTERS, type LetterQuery, queryOf, type ReplayFilter } from './dead-letter-filter.js';
 
@@ -100,10 +100,10 @@ export interface ReplaySettings {
 
 /** @throws {ConfigurationError} naming the option, what it got and what it takes */
 export function replaySettings(namespace: string, options: ReplayOptions = {}): ReplaySettings {
-  const given: ReplayOptions = check.byName('The argument of replay()', options, 'filters and options');
+  const given: ReplayOptions = plainObject(options, 'The argument of replay()', 'filters and options');
   const { dryRun = false, keys = 'configured', concurrency = 1, onProgress, signal, ...filter } = given;
   refuseUnknownOptions(filter, [...FILTERS, 'dryRun', 'keys', 'concurrency', 'onProgress', 'signal']);
-  check.boolean('dryRun', dryRun);
+  boolean(dryRun, 'dryRun');
   if (keys !== 'configured' && keys !== 'any')
     throw new ConfigurationError(`keys is ${show(keys)}. Pass "configured" or "any".`);
   if (onProgress !== undefined && typeof onProgress !== 'function')
@@ -114,7 +114,7 @@ export function replaySettings(namespace: string, options: ReplayOptions = {}): 
     query: queryOf(namespace, filter),
     dryRun,
     keys,
-    concurrency: check.wholeNumber('concurrency', concurrency, 1),
+    concurrency: integerFrom(1)(concurrency, 'concurrency'),
     onProgress,
     signal,
   };

@@ -111,9 +111,11 @@ type Known<Event extends { event_name: string }> = Event extends unknown
 export type EventRegistry = ReadonlyMap<string, StandardSchemaV1>;
 
 /** @throws {ConfigurationError} for a name that is not `<resource>.<action>`, or a value that is not a schema */
-export function declareEvents(events: EventSchemas = {}): EventRegistry {
+export function declareEvents(
+  events: readonly (readonly [name: string, schema: StandardSchemaV1])[] = [],
+): EventRegistry {
   const registry = new Map<string, StandardSchemaV1>(Object.entries(BUILT_IN));
-  for (const [name, schema] of Object.entries(events)) {
+  for (const [name, schema] of events) {
     if (!isEventName(name) || name.includes('*')) {
       throw new ConfigurationError(
         `events has the name ${show(name)}. Pass <resource>.<action>, such as "refund.succeeded".`,

@@ -50,7 +50,7 @@ export function readBody(stream: IncomingMessage, rules: BodyRules): Promise<Buf
 /** Reads the body of a fetch Request, which must be unread and not locked. Never rejects. */
 export async function readWebBody(request: Request, rules: BodyRules): Promise<Buffer | BodyFailure> {
   if (!request.body) return attempt(() => collectBody(rules).end());
-  if (hasLeft(request)) return 'aborted';
+  if (senderHasLeft(request)) return 'aborted';
   const { signal } = request;
   const reader = request.body.getReader();
   let stop = (_why: BodyFailure) => {};
@@ -94,7 +94,7 @@ function add(collector: BodyCollector, chunk: unknown, limit: number): BodyFailu
 }
 
 /** Whether the sender has disconnected, as far as the server tells. */
-export function hasLeft({ signal }: Request): boolean {
+export function senderHasLeft({ signal }: Request): boolean {
   return signal?.aborted ?? false;
 }
 

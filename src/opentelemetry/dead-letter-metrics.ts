@@ -11,7 +11,7 @@ import { Probe } from '../claims/probe.js';
 import type { DeadLetterGroup } from '../contracts/dead-letter-store.js';
 import { ConfigurationError } from '../errors.js';
 import { refuseUnknownOptions, show } from '../misuse.js';
-import { byName } from '../options/option-checks.js';
+import { plainObject } from '../options/define-options.js';
 import { letterLabels } from './metrics.js';
 import { checkProvider } from './open-telemetry.js';
 import { SCOPE } from './spans.js';
@@ -55,7 +55,7 @@ export function observeDeadLetters(
       `observeDeadLetters() was given ${show(hooks)} without dead letters. Pass what receiver({ deadLetters }) returned.`,
     );
   }
-  refuseUnknownOptions(byName('The second argument of observeDeadLetters()', options, 'options'), [
+  refuseUnknownOptions(plainObject(options, 'The second argument of observeDeadLetters()', 'options'), [
     'meterProvider',
   ]);
   checkProvider('meterProvider', options.meterProvider, 'getMeter');

@@ -1,8 +1,15 @@
 // The options of `health()`: the thresholds for 503, and deadlines for the stores.
 import { ConfigurationError } from '../errors.js';
 import { show } from '../misuse.js';
-import { defineOptions, type OptionRule, option, optional } from '../options/define-options.js';
-import * as check from '../options/option-checks.js';
+import {
+  defineOptions,
+  integerFrom,
+  type OptionRule,
+  option,
+  optional,
+  plainObject,
+  duration as timer,
+} from '../options/define-options.js';
 import { parseDuration } from '../time.js';
 
 /** A value without a threshold is only reported. Durations are milliseconds, or a string like `'6h'`. */
@@ -27,10 +34,10 @@ const HEALTH_OPTIONS = defineOptions({
   silence: optional(duration),
   refused: optional(shareOfAll),
   window: option('10m', duration),
-  deadLetters: optional((value, name) => check.wholeNumber(name, value, 0)),
+  deadLetters: optional(integerFrom(0)),
   deadLetterAge: optional(duration),
-  timeout: check.duration('2s'),
-  cache: check.duration('2s'),
+  timeout: timer('2s'),
+  cache: timer('2s'),
 } satisfies Record<keyof HealthOptions, OptionRule<unknown>>);
 
 /** Durations in milliseconds; undefined: no threshold. */
@@ -41,7 +48,7 @@ export type HealthRules = ReturnType<typeof HEALTH_OPTIONS.read>;
  * @throws {ConfigurationError} naming the option, what it got and what it takes
  */
 export function healthRules(options: HealthOptions, letters: boolean): HealthRules {
-  const given = check.byName('The second argument of health()', options, 'thresholds, or nothing');
+  const given = plainObject(options, 'The second argument of health()', 'thresholds, or nothing');
   const rules = HEALTH_OPTIONS.read(given);
   const unused = (['deadLetters', 'deadLetterAge'] as const).find((option) => given[option] !== undefined);
   if (unused === undefined || letters) return rules;
@@ -51,12 +58,10 @@ export function healthRules(options: HealthOptions, letters: boolean): HealthRul
 }
 
 /** Unlike the duration of a timer, it has no maximum. */
-function duration(value: unknown, option: string): number {
+function duration(value: unknown, name: string): number {
   const ms = parseDuration(value);
   if (ms !== undefined && ms >= 1) return ms;
-  throw new ConfigurationError(
-    `${option} is ${show(value)}. Pass milliseconds from 1, or a string like "6h".`,
-  );
+  throw new ConfigurationError(`${name} is ${show(value)}. Pass milliseconds from 1, or a string like "6h".`);
 }
 
 function shareOfAll(value: unknown): number {

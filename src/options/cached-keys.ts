@@ -6,9 +6,9 @@ import { describeError, type Logger, writeLog } from '../logger.js';
 import { show } from '../misuse.js';
 import { signingKeys } from '../signature.js';
 import { withDeadline } from '../time.js';
-import { defineOptions, type OptionRule, option } from './define-options.js';
+import { defineOptions, duration, type OptionRule, option } from './define-options.js';
 import type { KeyFunction, OutdatedKeys } from './keys.js';
-import * as check from './option-checks.js';
+import { logger } from './option-checks.js';
 
 /** Loads the keys from a secret manager, a file or a database. If there are several, the newest comes first. */
 export type LoadKeys = () => string | readonly string[] | Promise<string | readonly string[]>;
@@ -65,10 +65,10 @@ export function cachedKeys(load: LoadKeys, options: CachedKeysOptions = {}): Key
 }
 
 const CACHE_OPTIONS = defineOptions({
-  ttl: check.duration('5m'),
-  refreshOnMismatch: check.duration('10s'),
-  staleIfError: check.duration('1h', 0),
-  logger: option(undefined, check.logger),
+  ttl: duration('5m'),
+  refreshOnMismatch: duration('10s'),
+  staleIfError: duration('1h', 0),
+  logger: option(undefined, logger),
 } satisfies Record<keyof CachedKeysOptions, OptionRule<unknown>>);
 
 type Rules = ReturnType<typeof CACHE_OPTIONS.read>;

@@ -7,40 +7,25 @@ import type { Inbox } from '../contracts/inbox.js';
 import { ConfigurationError } from '../errors.js';
 import { isCredential } from '../http/headers.js';
 import { isLogger, isTextFirst, type Logger, silentLogger } from '../logger.js';
-import { refuseUnknownOptions, show } from '../misuse.js';
+import { show } from '../misuse.js';
 import type { Observer } from '../observer.js';
 import { isHeaderName } from '../signature.js';
-import { MAX_TIMER_MS, parseDuration } from '../time.js';
-import { type OptionRule, oneOf, option } from './define-options.js';
-
-/** Milliseconds for a timer. */
-export function duration(fallback: number | string, least = 1): OptionRule<number> {
-  return option(fallback, (value, name) => milliseconds(name, value, least));
-}
+import {
+  defineOptions,
+  duration,
+  durationFrom,
+  integerFrom,
+  type OptionRule,
+  oneOf,
+  option,
+  plainObject,
+} from './define-options.js';
 
 /** What happens to events by their `sandbox` flag. */
 export type SandboxPolicy = 'accept' | 'ignore' | 'only';
 
 /** What happens to a declared event whose payload does not fit. */
 export type DriftPolicy = 'keep' | 'handle';
-
-export function milliseconds(option: string, value: unknown, least: number): number {
-  const ms = parseDuration(value);
-  if (ms !== undefined && ms >= least && ms <= MAX_TIMER_MS) return ms;
-  throw new ConfigurationError(
-    `${option} is ${show(value)}. Pass milliseconds from ${least} to ${MAX_TIMER_MS.toLocaleString('en')}, or a string like "10s".`,
-  );
-}
-
-export function boolean(option: string, value: unknown): boolean {
-  if (typeof value === 'boolean') return value;
-  throw new ConfigurationError(`${option} is ${show(value)}. Pass true or false.`);
-}
-
-export function wholeNumber(option: string, value: unknown, least: number): number {
-  if (Number.isSafeInteger(value) && (value as number) >= least) return value as number;
-  throw new ConfigurationError(`${option} is ${show(value)}. Pass an integer from ${least}.`);
-}
 
 /** JSON is parsed from a string, and Node limits its length to 2²⁹ − 24 characters. */
 const MAX_BODY = constants.MAX_STRING_LENGTH;
@@ -76,22 +61,18 @@ export function namespace(value: unknown): string {
   );
 }
 
-/** Values by name. A list or a Map is refused: its entries would be ignored. */
-export function byName<Value extends object>(
-  option: string,
-  value: Value | undefined,
+/** The values of a plain object by name. */
+export function ownEntries<Value>(
+  value: { readonly [name: string]: Value } | undefined,
+  name: string,
   content: string,
-): Value {
-  if (value === undefined) return {} as Value;
-  if (typeof value === 'object' && value !== null && !(Symbol.iterator in value)) {
-    const inherited = inheritedEvent(value);
-    if (inherited === undefined) return value;
-    throw new ConfigurationError(
-      `${option} inherits ${show(inherited)}, but only own properties are used. Pass an object of ${content}.`,
-    );
-  }
-  const got = typeof value === 'object' && value !== null ? 'an array or a Map' : show(value);
-  throw new ConfigurationError(`${option} is ${got}. Pass an object of ${content}.`);
+): [name: string, value: Value][] {
+  const object = plainObject(value, name, content);
+  const inherited = inheritedEvent(object);
+  if (inherited === undefined) return Object.entries(object);
+  throw new ConfigurationError(
+    `${name} inherits ${show(inherited)}, but only own properties are used. Pass an object of ${content}.`,
+  );
 }
 
 /** `Object.entries()` skips inherited methods, so their events would be answered 200 without a handler. */
@@ -190,6 +171,21 @@ export interface RedriveOptions {
   readonly concurrency?: number | undefined;
 }
 
+const REASON = oneOf<RedriveReason>('failed', 'unfinished', 'unknown', 'invalid');
+const REDRIVE_OPTIONS = defineOptions(
+  {
+    delays: option(['1m', '5m', '30m', '2h', '12h', '1d'], dueTimes),
+    reasons: option(['failed', 'unfinished'], (value, name): readonly RedriveReason[] =>
+      list(value, name, "reasons: ['failed']").map((reason, index) =>
+        REASON.check(reason, `${name}[${index}]`),
+      ),
+    ),
+    every: duration('30s'),
+    concurrency: option(1, integerFrom(1)),
+  } satisfies Record<keyof RedriveOptions, OptionRule<unknown>>,
+  'redrive',
+);
+
 /** All in milliseconds. */
 export interface RedriveRules {
   /** When each try is due, counted from when the letter was kept. */
@@ -199,9 +195,6 @@ export interface RedriveRules {
   readonly concurrency: number;
 }
 
-const DELAYS = ['1m', '5m', '30m', '2h', '12h', '1d'];
-const REDRIVEN = oneOf<RedriveReason>('failed', 'unfinished', 'unknown', 'invalid');
-
 export function redrive(value: unknown): RedriveRules | undefined {
   if (value === false) return undefined;
   if (value !== true && (typeof value !== 'object' || value === null || Array.isArray(value))) {
@@ -209,31 +202,21 @@ export function redrive(value: unknown): RedriveRules | undefined {
       `redrive is ${show(value)}. Pass true, or an object of delays, reasons, every and concurrency.`,
     );
   }
-  const given = value === true ? {} : value;
-  refuseUnknownOptions(given, ['delays', 'reasons', 'every', 'concurrency'], 'redrive: ');
-  const {
-    delays = DELAYS,
-    reasons = ['failed', 'unfinished'],
-    every = '30s',
-    concurrency = 1,
-  } = given as RedriveOptions;
-  let sum = 0;
-  return {
-    dueAfterMs: list('redrive.delays', delays, "durations: ['1m', '5m']").map((delay, index) => {
-      sum += milliseconds(`redrive.delays[${index}]`, delay, 1);
-      return sum;
-    }),
-    reasons: list('redrive.reasons', reasons, "reasons: ['failed']").map((reason, index) =>
-      REDRIVEN.check(reason, `redrive.reasons[${index}]`),
-    ),
-    every: milliseconds('redrive.every', every, 1),
-    concurrency: wholeNumber('redrive.concurrency', concurrency, 1),
-  };
+  const { delays: dueAfterMs, ...rules } = REDRIVE_OPTIONS.read(value === true ? {} : value);
+  return { dueAfterMs, ...rules };
 }
 
-function list(option: string, value: unknown, content: string): readonly unknown[] {
+function dueTimes(delays: unknown, name: string): readonly number[] {
+  let sum = 0;
+  return list(delays, name, "durations: ['1m', '5m']").map((delay, index) => {
+    sum += durationFrom(1)(delay, `${name}[${index}]`);
+    return sum;
+  });
+}
+
+function list(value: unknown, name: string, content: string): readonly unknown[] {
   if (Array.isArray(value) && value.length > 0) return value;
-  throw new ConfigurationError(`${option} is ${show(value)}. Pass an array of ${content}.`);
+  throw new ConfigurationError(`${name} is ${show(value)}. Pass an array of ${content}.`);
 }
 
 const WRAP_TEXT_FIRST =

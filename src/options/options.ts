@@ -13,7 +13,10 @@ import type { Observer } from '../observer.js';
 import type { SigningKey } from '../signature.js';
 import {
   anything,
+  boolean,
   defineOptions,
+  duration,
+  integerFrom,
   type OptionRule,
   type OptionValues,
   oneOf,
@@ -119,28 +122,28 @@ export const STORE_TIMEOUT_MS = 2_000;
 export const RECEIVER_RULES = {
   privateKey: anything(),
   signatureHeader: option('X-SERVICE-SIGNATURE', check.headerName),
-  events: option(undefined, (value) =>
-    declareEvents(check.byName('events', value as EventSchemas | undefined, 'schemas by event name')),
+  events: option(undefined, (value, name) =>
+    declareEvents(check.ownEntries(value as EventSchemas | undefined, name, 'schemas by event name')),
   ),
-  handlers: option(undefined, (value) =>
-    check.byName('handlers', value as object | undefined, 'functions by pattern'),
+  handlers: option(undefined, (value, name) =>
+    check.ownEntries(value as Record<string, unknown> | undefined, name, 'functions by pattern'),
   ),
   sandbox: oneOf<check.SandboxPolicy>('accept', 'ignore', 'only'),
   drift: oneOf<check.DriftPolicy>('keep', 'handle'),
   inbox: option(undefined, check.inbox),
   store: option(undefined, check.store),
   deadLetters: option(undefined, check.deadLetters),
-  journal: option(false, (value, name) => check.boolean(name, value)),
+  journal: option(false, boolean),
   redrive: option(false, check.redrive),
   keepHeaders: option(undefined, check.keepHeaders),
   namespace: option('default', check.namespace),
-  lease: check.duration(30_000),
+  lease: duration(30_000),
   limit: option('256kb', check.bodyLimit),
-  bodyTimeout: check.duration(10_000),
-  timeout: check.duration(10_000, 0),
-  maxHandlerTime: check.duration(MAX_HANDLER_TIME_MS),
-  storeTimeout: check.duration(STORE_TIMEOUT_MS),
-  maxInFlight: option(1_000, (value, name) => check.wholeNumber(name, value, 1)),
+  bodyTimeout: duration(10_000),
+  timeout: duration(10_000, 0),
+  maxHandlerTime: duration(MAX_HANDLER_TIME_MS),
+  storeTimeout: duration(STORE_TIMEOUT_MS),
+  maxInFlight: option(1_000, integerFrom(1)),
   logger: option(undefined, check.logger),
   observer: option(undefined, check.observer),
 } satisfies Record<keyof ReceiverOptions, OptionRule<unknown>>;
@@ -171,7 +174,7 @@ export function resolveOptions<Events extends EventSchemas, Extra extends object
   const { privateKey: _, ...given } = RECEIVER_OPTIONS.read(withPartsOfInbox(options));
   const store = given.store === false ? undefined : (given.store ?? defaultStore());
   const handlers = new Handlers(given.events.keys(), store);
-  for (const [pattern, handler] of Object.entries(given.handlers)) handlers.onPattern(pattern, handler);
+  for (const [pattern, handler] of given.handlers) handlers.onPattern(pattern, handler);
   const configuration = {
     ...given,
     keys: resolveKeys(options.privateKey, 'privateKey' in options),

@@ -5,7 +5,7 @@ import { ConfigurationError } from '../errors.js';
 import type { HandlerContext } from '../handlers/handler.js';
 import { signedAs } from '../handlers/handler-context.js';
 import { refuseUnknownOptions, show } from '../misuse.js';
-import * as check from '../options/option-checks.js';
+import { plainObject } from '../options/define-options.js';
 import { pack, type QueuedDelivery } from './queued-delivery.js';
 
 /** A handler for `on()` and `onUnknown()`. */
@@ -81,9 +81,9 @@ export function checkEnqueueOptions<Options extends { readonly jobOptions?: obje
   options: Options,
   rules: EnqueueRules,
 ): Options {
-  const known: Options = check.byName('The second argument of enqueue()', options, 'options');
+  const known: Options = plainObject(options, 'The second argument of enqueue()', 'options');
   refuseUnknownOptions(known, rules.known);
-  const given = check.byName('jobOptions', known.jobOptions, rules.jobOptions);
+  const given = plainObject(known.jobOptions, 'jobOptions', rules.jobOptions);
   const lossy = rules.lossy.find((option) => option in given);
   if (lossy !== undefined) {
     throw new ConfigurationError(

@@ -5,7 +5,7 @@ import { ConfigurationError } from '../errors.js';
 import type { EventSchemas } from '../events/event.js';
 import { Handlers } from '../handlers/handlers.js';
 import type { Logger } from '../logger.js';
-import { defineOptions, type OptionRule } from '../options/define-options.js';
+import { defineOptions, duration, type OptionRule, plainObject } from '../options/define-options.js';
 import * as check from '../options/option-checks.js';
 import { warnOfOptions } from '../options/option-warnings.js';
 import { MAX_HANDLER_TIME_MS, RECEIVER_RULES, STORE_TIMEOUT_MS } from '../options/options.js';
@@ -45,7 +45,7 @@ const PROCESSOR_OPTIONS = defineOptions({
   drift,
   namespace,
   lease,
-  timeout: check.duration(300_000, 0),
+  timeout: duration(300_000, 0),
   logger,
 } satisfies Record<keyof ProcessorOptions, OptionRule<unknown>>);
 
@@ -54,16 +54,14 @@ export function configureJobs(
   byPattern: object,
   options: ProcessorOptions<EventSchemas, object>,
 ): JobConfiguration {
-  const given = PROCESSOR_OPTIONS.read(
-    check.byName('The second argument of processor()', options, 'options'),
-  );
+  const given = PROCESSOR_OPTIONS.read(plainObject(options, 'The second argument of processor()', 'options'));
   if (given.inbox && given.store !== undefined)
     throw new ConfigurationError(
       'store replaces the only part of inbox that a worker uses. Remove one of them.',
     );
   const store = (given.inbox?.store ?? given.store) || undefined;
   const handlers = new Handlers(given.events.keys(), store);
-  const patterns = Object.entries(check.byName('handlers', byPattern, 'functions by pattern'));
+  const patterns = check.ownEntries(byPattern as Record<string, unknown>, 'handlers', 'functions by pattern');
   if (patterns.length === 0)
     throw new ConfigurationError('processor() has no handlers. Pass at least one, by pattern.');
   for (const [pattern, handler] of patterns) handlers.onPattern(pattern, handler);

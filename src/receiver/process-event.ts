@@ -48,14 +48,15 @@ interface Ending extends Unprocessed {
  */
 export function processEvent(delivery: Delivery, config: Rules, answerEarly: AnswerEarly): Promise<Result> {
   const { decoded } = delivery;
-  // Never taken for an event without handlers, which is answered 200.
+  // Must not look like an event without handlers, which is answered 200.
   if (!decoded) throw new TypeError('The delivery is not decoded.');
   const matched = config.handlers.match(decoded);
   if (matched.handlers.length === 0)
-    return keepUnhandled(delivery, config, withoutHandler(decoded), decoded.rejection ?? 'ignored');
-  if (!hasStore(config)) return runUnclaimed(delivery, config, matched, answerEarly);
+    return keepWithoutRunning(delivery, config, withoutHandler(decoded), decoded.rejection ?? 'ignored');
+  if (!hasStore(config)) return runWithoutStore(delivery, config, matched, answerEarly);
   const values = serialValuesOf(matched, delivery);
-  if (values instanceof Rejection) return keepUnhandled(delivery, config, keptAs('failed', values), values);
+  if (values instanceof Rejection)
+    return keepWithoutRunning(delivery, config, keptAs('failed', values), values);
   if (values) return underLocks(delivery, config, { ...matched, serialValues: values }, answerEarly);
   return underClaim(delivery, config, (held) => runHandlers(held, matched, config, answerEarly));
 }
@@ -65,7 +66,7 @@ function hasStore(config: Rules): config is RulesWithStore {
 }
 
 /** No handler can run, so the event is kept under its claim. If it is not kept, only the sender has it, and gets `otherwise`. */
-async function keepUnhandled(
+async function keepWithoutRunning(
   delivery: Delivery,
   config: Rules,
   ending: Ending | undefined,
@@ -76,7 +77,7 @@ async function keepUnhandled(
 }
 
 /** With `store: false` nothing is claimed or remembered. */
-async function runUnclaimed(
+async function runWithoutStore(
   delivery: Delivery,
   { observer, timeout }: Rules,
   matched: MatchedHandlers,
@@ -99,7 +100,7 @@ async function underLocks(
   const locks = new SerialLocks(config.store, delivery, config);
   try {
     const notLocked = await locks.acquire(matched.serialValues, deadline);
-    if (notLocked) return await keepUnhandled(delivery, config, keptAs('failed', notLocked), notLocked);
+    if (notLocked) return await keepWithoutRunning(delivery, config, keptAs('failed', notLocked), notLocked);
     // Handlers get the rest of `timeout`. It is read before the claim, because a slow claim is not their fault.
     const timeout = Math.max(Math.ceil(deadline - performance.now()), 1);
     const answer = (early: Result) => {
@@ -151,8 +152,8 @@ async function runHandlers(
 ): Promise<Result> {
   const { delivery, claim, lease, store } = held;
   const { letter } = delivery;
-  const unprepared = letter && (await prepare(letter, held));
-  if (unprepared) return unprepared;
+  const notPrepared = letter && (await prepare(letter, held));
+  if (notPrepared) return notPrepared;
 
   const run = new HandlerRun(matched, { delivery, claim, lease, observer });
   try {
@@ -168,17 +169,18 @@ async function runHandlers(
   if (unprocessed && unprocessed.result !== 'ignored')
     return keepAndRelease(held, unprocessed, run.completedHandlers);
 
-  // A handler found its writes committed by an attempt with other bytes. Its letter stays, for a person to compare them.
+  // An earlier attempt committed the writes of a handler, for other bytes. The letter stays, for a person to compare them.
   const { conflict } = delivery;
-  const unkept = conflict && (await letter?.keep({ reason: 'conflict' }));
-  if (unkept) return keepAndRelease(held, keptAs('failed', storeUnavailable(unkept)), run.completedHandlers);
+  const notKept = conflict && (await letter?.keep({ reason: 'conflict' }));
+  if (notKept)
+    return keepAndRelease(held, keptAs('conflict', storeUnavailable(notKept)), run.completedHandlers);
 
   const completed = await store.complete(
     claim,
     lease,
     () => conflict || letter?.removeCompleted(claim.fingerprint),
   );
-  if (completed === false) return keepUnclaimed(held, keptAs('failed', new Rejection('CLAIM_LOST')));
+  if (completed === false) return keepWithoutRelease(held, keptAs('failed', new Rejection('CLAIM_LOST')));
   if (typeof completed === 'object' && 'uncommitted' in completed) {
     run.failUncommitted(completed.uncommitted);
     return keepAndRelease(held, endingOf(delivery, run.errors), run.completedHandlers);
@@ -186,7 +188,7 @@ async function runHandlers(
   // Nobody knows whether the writes of once() are committed, and a retry does not repeat them. Without once(), a 503 makes the
   // service send the event again for certain; after a 200 it runs again only if the service retries anyway.
   if (completed instanceof StoreFailure && run.wrote)
-    return keepUnclaimed(held, keptAs('failed', storeUnavailable(completed)));
+    return keepWithoutRelease(held, keptAs('failed', storeUnavailable(completed)));
   if (letter && !conflict) await letter.removeProcessed();
   return unprocessed?.result ?? matched.outcome;
 }
@@ -217,7 +219,7 @@ async function prepare(letter: DeliveryLetter, held: HeldClaim): Promise<Result 
   return letter.gone ? 'ignored' : new Rejection('CLAIM_LOST');
 }
 
-/** Ends an attempt that did not process the event. Its claim may just have been lost. */
+/** Ends an attempt that did not process the event. Another delivery may have taken its claim just before. */
 async function keepAndRelease(
   held: HeldClaim,
   ending: Ending,
@@ -229,16 +231,16 @@ async function keepAndRelease(
   return result;
 }
 
-/** Keeps an event whose claim this delivery no longer has. */
-async function keepUnclaimed(held: HeldClaim, ending: Ending): Promise<Result> {
+/** Keeps an event whose claim is lost, or may be completed: releasing it could run the handlers again. */
+async function keepWithoutRelease(held: HeldClaim, ending: Ending): Promise<Result> {
   const result = await keep(held.delivery, ending);
   await removeIfCompleted(held);
   return result;
 }
 
 /**
- * Another delivery may have completed the event before it was kept, and found no letter to remove. One that completes it from
- * now on finds the letter.
+ * Removes the letter of an event that another delivery has completed: before it was kept, so that there was no letter to remove.
+ * One that completes the event from now on finds the letter.
  */
 async function removeIfCompleted({ delivery: { letter }, claim, store }: HeldClaim): Promise<void> {
   if (letter?.reason === undefined) return;
@@ -248,11 +250,11 @@ async function removeIfCompleted({ delivery: { letter }, claim, store }: HeldCla
 
 /** Keeps the event before its delivery is answered: if that fails, only the sender has it. */
 async function keep({ letter }: Delivery, ending: Ending): Promise<Result> {
-  const unkept = await letter?.keep(ending);
-  return unkept ? storeUnavailable(unkept) : ending.result;
+  const notKept = await letter?.keep(ending);
+  return notKept ? storeUnavailable(notKept) : ending.result;
 }
 
-/** @param rejection what the letter says of the attempt, if the sender is not told */
+/** @param rejection what the letter records, if it is not the answer */
 function keptAs(
   reason: DeadLetterReason,
   result: Result,

@@ -8,9 +8,15 @@ import type {
   IdempotencyStore,
   Lock,
 } from '../contracts/idempotency-store.js';
-import { ConfigurationError, StoreError } from '../errors.js';
-import { refuseUnknownOptions, show } from '../misuse.js';
-import { retentionMs } from '../time.js';
+import { StoreError } from '../errors.js';
+import {
+  anything,
+  defineOptions,
+  integerFrom,
+  type OptionRule,
+  option,
+  RETENTION,
+} from '../options/define-options.js';
 
 export interface MemoryStoreOptions {
   /**
@@ -39,6 +45,12 @@ export function memoryStore(options: MemoryStoreOptions = {}): IdempotencyStore 
 /** A `Map` of V8 cannot hold more than twice as many, and needs the other half to reuse what was deleted. */
 const MAX_ENTRIES = 8_000_000;
 
+const MEMORY_STORE_OPTIONS = defineOptions({
+  maxEntries: option(100_000, integerFrom(1, MAX_ENTRIES)),
+  retention: RETENTION,
+  now: anything(() => performance.now()),
+} satisfies Record<keyof MemoryStoreOptions, OptionRule<unknown>>);
+
 /**
  * The latest claim of each event is in one `Map`. If nobody works on it, it also waits in a line, by its last write, to be
  * forgotten: the first key of a `Map` takes 52 µs to find after 100,000 removals.
@@ -60,13 +72,9 @@ class MemoryStore implements IdempotencyStore {
   readonly #locks = new Map<string, MemoryLock>();
 
   constructor(options: MemoryStoreOptions) {
-    const { maxEntries = 100_000, retention, now = () => performance.now() } = options;
-    refuseUnknownOptions(options, ['maxEntries', 'retention', 'now']);
-    if (!Number.isInteger(maxEntries) || maxEntries < 1 || maxEntries > MAX_ENTRIES) {
-      throw new ConfigurationError(`maxEntries is ${show(maxEntries)}. Pass an integer from 1 to 8,000,000.`);
-    }
+    const { maxEntries, retention, now } = MEMORY_STORE_OPTIONS.read(options);
     this.#maxEntries = maxEntries;
-    this.retentionMs = retentionMs(retention);
+    this.retentionMs = retention;
     this.#now = now;
     this.#sweepAt = now() + this.retentionMs;
   }

@@ -4,12 +4,11 @@ import type { DeadLetterStore } from '../contracts/dead-letter-store.js';
 import type { WithOnce } from '../contracts/idempotency-store.js';
 import type { Inbox } from '../contracts/inbox.js';
 import { ConfigurationError } from '../errors.js';
-import { refuseUnknownOptions } from '../misuse.js';
-import { retentionMs } from '../time.js';
-import { inboxInTables, TABLE_OPTIONS, type TableOptions } from './inbox/tables.js';
+import { anything, defineOptions, type OptionRule, RETENTION } from '../options/define-options.js';
+import { inboxInTables, TABLE_RULES, type TableOptions } from './inbox/tables.js';
 import { PostgresLetterRows } from './letters/postgres.js';
 import { storedInSql } from './letters/sql-rows.js';
-import type { LetterOptions } from './letters/stored-letters.js';
+import { LETTER_RULES, type LetterOptions } from './letters/stored-letters.js';
 import { sqlEngine, type TableStore } from './sql/engine.js';
 import { type ClientOf, PgConnections, type PostgresPool } from './sql/pg-connections.js';
 import { PostgresDialect } from './sql/postgres.js';
@@ -44,8 +43,7 @@ export interface PostgresInbox<Extra extends object = {}> extends Inbox<Extra> {
 export function postgresInbox<Pool extends PostgresPool>(
   options: PostgresInboxOptions<Pool>,
 ): PostgresInbox<WithOnce<ClientOf<Pool>>> {
-  const { pool, ...given } = options ?? {};
-  refuseUnknownOptions(options ?? {}, ['pool', ...TABLE_OPTIONS]);
+  const { pool, ...tables } = POSTGRES_INBOX.read(options);
   const connections = new PgConnections(pool);
   const database = {
     connections,
@@ -54,8 +52,14 @@ export function postgresInbox<Pool extends PostgresPool>(
     Rows: PostgresLetterRows,
     files: '.sql',
   } as const;
-  return inboxInTables(database, given);
+  return inboxInTables(database, tables);
 }
+
+const POOL = anything<PostgresPool>();
+const POSTGRES_INBOX = defineOptions({ pool: POOL, ...TABLE_RULES } satisfies Record<
+  keyof PostgresInboxOptions,
+  OptionRule<unknown>
+>);
 
 export interface PostgresStoreOptions<Pool extends PostgresPool = PostgresPool> {
   /** A pool of `pg`. The store neither opens nor ends it. */
@@ -83,16 +87,21 @@ export interface PostgresStore<Extra extends object = {}> extends TableStore<Ext
 export function postgresStore<Pool extends PostgresPool>(
   options: PostgresStoreOptions<Pool>,
 ): PostgresStore<WithOnce<ClientOf<Pool>>> {
-  const { pool, table = 'webhook_event', retention } = options ?? {};
   if ((options as { readonly transactional?: unknown } | undefined)?.transactional !== undefined)
     throw new ConfigurationError(
       'transactional does not exist any more. Remove it, and write inside once in your handlers: await once((tx) => tx.query(…)).',
     );
-  refuseUnknownOptions(options ?? {}, ['pool', 'table', 'retention']);
+  const { pool, table, retention } = POSTGRES_STORE.read(options);
   const connections = new PgConnections(pool);
   const dialect = new PostgresDialect(table);
-  return sqlEngine({ connections, dialect, retentionMs: retentionMs(retention) });
+  return sqlEngine({ connections, dialect, retentionMs: retention });
 }
+
+const POSTGRES_STORE = defineOptions({
+  pool: POOL,
+  table: anything('webhook_event'),
+  retention: RETENTION,
+} satisfies Record<keyof PostgresStoreOptions, OptionRule<unknown>>);
 
 export interface PostgresDeadLettersOptions extends LetterOptions {
   /** A pool of `pg`. The store neither opens nor ends it. */
@@ -119,8 +128,13 @@ export interface PostgresDeadLetters extends DeadLetterStore {
  * const hooks = receiver({ store: postgresStore({ pool, retention: '90d' }), deadLetters });
  */
 export function postgresDeadLetters(options: PostgresDeadLettersOptions): PostgresDeadLetters {
-  const { pool, table = 'dead_letter', encryptionKeys, retention } = options ?? {};
-  refuseUnknownOptions(options ?? {}, ['pool', 'table', 'encryptionKeys', 'retention']);
-  const rows = new PostgresLetterRows(new PgConnections(pool), table, retentionMs(retention));
+  const { pool, table, encryptionKeys, retention } = POSTGRES_LETTERS.read(options);
+  const rows = new PostgresLetterRows(new PgConnections(pool), table, retention);
   return storedInSql(rows, encryptionKeys);
 }
+
+const POSTGRES_LETTERS = defineOptions({
+  pool: POOL,
+  table: anything('dead_letter'),
+  ...LETTER_RULES,
+} satisfies Record<keyof PostgresDeadLettersOptions, OptionRule<unknown>>);

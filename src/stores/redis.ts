@@ -4,11 +4,10 @@ import { type ForgettableResult, lockOf } from '../claims/lock-of-claim.js';
 import type { ClaimRequest, ForgetResult, IdempotencyStore } from '../contracts/idempotency-store.js';
 import type { Inbox } from '../contracts/inbox.js';
 import { newToken, type Owner } from '../contracts/token.js';
-import { refuseUnknownOptions } from '../misuse.js';
-import { retentionMs } from '../time.js';
-import { type InboxOptions, prunedInbox } from './inbox/pruned.js';
+import { defineOptions, type OptionRule, RETENTION } from '../options/define-options.js';
+import { INBOX_RULES, type InboxOptions, prunedInbox } from './inbox/pruned.js';
 import { type RedisDeadLetters, redisDeadLetters } from './letters/redis.js';
-import { connectionOf, invalidReply, text } from './redis/connection.js';
+import { CONNECTION_RULES, invalidReply, text } from './redis/connection.js';
 import {
   CLAIM,
   COMPLETE,
@@ -65,12 +64,16 @@ export interface RedisInbox extends Inbox {
  * const hooks = receiver({ inbox: redisInbox({ sendCommand: (...args) => client.sendCommand(args) }) });
  */
 export function redisInbox(options: RedisInboxOptions): RedisInbox {
-  const { encryptionKeys, prune, ...common } = options ?? {};
-  refuseUnknownOptions(options ?? {}, ['sendCommand', 'prefix', 'retention', 'encryptionKeys', 'prune']);
+  const { encryptionKeys, prune, ...common } = REDIS_INBOX.read(options);
   // Redis deletes expired ids itself.
   const deadLetters = redisDeadLetters({ ...common, encryptionKeys });
   return prunedInbox(redisStore(common), deadLetters, [deadLetters], prune);
 }
+
+const REDIS_INBOX = defineOptions({ ...CONNECTION_RULES, ...INBOX_RULES } satisfies Record<
+  keyof RedisInboxOptions,
+  OptionRule<unknown>
+>);
 
 /**
  * A store that any number of processes share. An event that Redis forgets (evicted, restarted without persistence,
@@ -82,9 +85,8 @@ export function redisInbox(options: RedisInboxOptions): RedisInbox {
  * const store = redisStore({ sendCommand: (...args) => client.sendCommand(args) });
  */
 export function redisStore(options: RedisStoreOptions): IdempotencyStore {
-  const { sendCommand, prefix } = connectionOf(options ?? {});
-  refuseUnknownOptions(options, ['sendCommand', 'prefix', 'retention']);
-  const keepMs = Math.ceil(retentionMs(options.retention));
+  const { sendCommand, prefix, retention: given } = REDIS_STORE.read(options);
+  const keepMs = Math.ceil(given);
   const retention = String(keepMs);
 
   const run = (script: Script, { key, token }: Owner, ...args: string[]) =>
@@ -145,6 +147,11 @@ export function redisStore(options: RedisStoreOptions): IdempotencyStore {
     },
   };
 }
+
+const REDIS_STORE = defineOptions({ ...CONNECTION_RULES, retention: RETENTION } satisfies Record<
+  keyof RedisStoreOptions,
+  OptionRule<unknown>
+>);
 
 function flag(reply: unknown): boolean {
   const digit = text(reply);

@@ -2,14 +2,13 @@
 
 import type { WithOnce, WithOnceSync } from '../contracts/idempotency-store.js';
 import type { Inbox } from '../contracts/inbox.js';
-import { refuseUnknownOptions } from '../misuse.js';
-import { retentionMs } from '../time.js';
-import { inboxInTables, TABLE_OPTIONS, type TableOptions } from './inbox/tables.js';
+import { anything, defineOptions, type OptionRule, RETENTION } from '../options/define-options.js';
+import { inboxInTables, TABLE_RULES, type TableOptions } from './inbox/tables.js';
 import { MysqlLetterRows } from './letters/mysql.js';
 import { PostgresLetterRows } from './letters/postgres.js';
 import type { SqlDeadLetters } from './letters/sql.js';
 import { SqliteLetterRows } from './letters/sqlite.js';
-import { AnyConnections, DATABASE_OPTIONS, type SqlDatabase } from './sql/any-connections.js';
+import { AnyConnections, DATABASE_RULES, type SqlDatabase } from './sql/any-connections.js';
 import { sqlEngine, type TableStore } from './sql/engine.js';
 import { MysqlDialect } from './sql/mysql.js';
 import { PostgresDialect } from './sql/postgres.js';
@@ -62,12 +61,17 @@ export function sqlInbox<Client extends object, Transaction = TransactionOf<Clie
 export function sqlInbox(
   options: SqlInboxOptions<object, unknown> | (SqliteDatabase<object> & TableOptions),
 ): SqlInbox {
-  refuseUnknownOptions(options ?? {}, [...DATABASE_OPTIONS, ...TABLE_OPTIONS]);
-  const { eventTable, deadLetterTable, retention, encryptionKeys, prune, ...database } = options ?? {};
-  const connections = new AnyConnections(database as SqlDatabase<object, unknown>);
-  const given = { eventTable, deadLetterTable, retention, encryptionKeys, prune };
-  return inboxInTables({ connections, ...TABLES[database.dialect] }, given);
+  const { eventTable, deadLetterTable, retention, encryptionKeys, prune, ...database } =
+    SQL_INBOX.read(options);
+  const connections = new AnyConnections(database);
+  const tables = { eventTable, deadLetterTable, retention, encryptionKeys, prune };
+  return inboxInTables({ connections, ...TABLES[connections.dialect] }, tables);
 }
+
+const SQL_INBOX = defineOptions({ ...DATABASE_RULES, ...TABLE_RULES } satisfies Record<
+  keyof SqlInboxOptions,
+  OptionRule<unknown>
+>);
 
 const TABLES = {
   postgres: { parse: parseTable, Dialect: PostgresDialect, Rows: PostgresLetterRows, files: '.sql' },
@@ -91,9 +95,11 @@ export function sqliteInbox<Db extends object>(
   db: Db,
   options: TableOptions = {},
 ): SqlInbox<WithOnceSync<Db>> {
-  refuseUnknownOptions(options, TABLE_OPTIONS);
+  SQL_TABLES.read(options);
   return sqlInbox({ ...sqliteDatabase(db), ...options });
 }
+
+const SQL_TABLES = defineOptions(TABLE_RULES);
 
 export interface SqlStoreOptions<Client extends object = object, Transaction = TransactionOf<Client>>
   extends SqlDatabase<Client, Transaction>,
@@ -136,16 +142,21 @@ export function sqlStore<Client extends object, Transaction = TransactionOf<Clie
 export function sqlStore(
   options: SqlStoreOptions<object, unknown> | (SqliteDatabase<object> & SqlStoreSettings),
 ): SqlStore {
-  const { table = 'webhook_event', retention, ...database } = options ?? {};
-  refuseUnknownOptions(options ?? {}, [...DATABASE_OPTIONS, 'table', 'retention']);
-  const connections = new AnyConnections(database as SqlDatabase<object, unknown>);
+  const { table, retention, ...database } = SQL_STORE.read(options);
+  const connections = new AnyConnections(database);
   const store = sqlEngine({
     connections,
-    dialect: new TABLES[database.dialect].Dialect(table),
-    retentionMs: retentionMs(retention),
+    dialect: new TABLES[connections.dialect].Dialect(table),
+    retentionMs: retention,
   });
   return store as SqlStore;
 }
+
+const SQL_STORE = defineOptions({
+  ...DATABASE_RULES,
+  table: anything('webhook_event'),
+  retention: RETENTION,
+} satisfies Record<keyof SqlStoreOptions, OptionRule<unknown>>);
 
 /** A client of SQLite without transactions that a handler can hold, such as D1. */
 interface WithoutOnce {

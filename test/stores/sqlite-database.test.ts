@@ -36,6 +36,16 @@ needing('SQLite').describe.each(EACH_SQLITE)('sqliteDatabase() of %s', (_, open)
     ]);
   });
 
+  test('keeps FULL on a file that is new, whose first transaction would set what the driver was built with', () => {
+    const { file: created, remove: removeIt } = sqliteFile();
+    const db = connect(created);
+    const { query, client } = sqliteDatabase(db);
+    query(client, 'CREATE TABLE line (text TEXT)', []);
+    query(client, 'INSERT INTO line VALUES (?)', ['a']);
+    expect(settingsOf(db)).toEqual(['wal', 2, 100]);
+    removeIt();
+  });
+
   test('takes statements with and without rows', () => {
     const { query, client } = sqliteDatabase(connect());
     expect(query(client, 'CREATE TABLE IF NOT EXISTS line (text TEXT)', [])).toEqual([]);

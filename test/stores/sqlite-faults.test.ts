@@ -1,15 +1,17 @@
-// SQLite that is locked, full, read-only, damaged or without its table: what a claim throws, what the log says, and that it recovers.
-import { readFileSync, writeFileSync } from 'node:fs';
+// SQLite that is locked, full, read-only, damaged or in use: what a delivery is answered, what the log says, and that it recovers.
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterEach, expect, test } from '@jest/globals';
-import { sqliteDatabase, sqlStore } from 'payment-webhooks/stores/sql';
+import { sqliteDatabase, sqliteInbox, sqlStore } from 'payment-webhooks/stores/sql';
+import { fixtures } from 'payment-webhooks/testing';
 import { describeThrown } from '../../src/claims/describe-thrown.js';
+import { delivery } from '../setup/delivery.js';
+import { duplicate, postInTurn, processed, startReceiver } from '../setup/endpoint.js';
 import { EACH_SQLITE, type Sqlite, sqliteFile } from '../setup/open-sqlite.js';
 import { needing } from '../setup/platform.js';
-import { granted } from './worlds.js';
 
 const request = { leaseMs: 60_000, fingerprint: 'a'.repeat(12) };
 
-needing('SQLite').describe.each(EACH_SQLITE)('a store on SQLite by %s', (_, open) => {
+needing('SQLite').describe.each(EACH_SQLITE)('an inbox in SQLite by %s', (_, open) => {
   const ends: (() => unknown)[] = [];
   afterEach(() => {
     for (const end of ends.splice(0).reverse()) end();
@@ -23,23 +25,18 @@ needing('SQLite').describe.each(EACH_SQLITE)('a store on SQLite by %s', (_, open
     };
     ends.push(remove);
     const db = connect();
-    return { file, connect, db, store: sqlStore(sqliteDatabase(db)) };
+    const hooks = startReceiver({ inbox: sqliteInbox(db), redrive: false, maxInFlight: 200 });
+    return { connect, db, hooks };
   }
-  const claimLong = (store: ReturnType<typeof onFile>['store'], times: number) =>
-    Promise.all(
-      Array.from({ length: times }, (_, n) => store.claim(`live:${n}:${'k'.repeat(500)}`, request)),
-    );
-
   interface Fault {
     break(db: Sqlite, opened: ReturnType<typeof onFile>): void;
-    fix?(db: Sqlite): void;
+    fix(db: Sqlite): void;
   }
   let other: Sqlite | undefined;
-  const FAULTS: readonly (readonly [does: string, code: string, cure: string, fault: Fault])[] = [
+  const FAULTS: readonly (readonly [does: string, says: string, fault: Fault])[] = [
     [
       'is locked by another connection',
-      'SQLITE_BUSY',
-      'Another connection keeps the lock',
+      'It threw SQLITE_BUSY. Another connection keeps the lock of the file:',
       {
         break: (_, { connect }) => {
           other = connect();
@@ -50,8 +47,7 @@ needing('SQLite').describe.each(EACH_SQLITE)('a store on SQLite by %s', (_, open
     ],
     [
       'has no room left',
-      'SQLITE_FULL',
-      'The disk is full: free space.',
+      'It threw SQLITE_FULL. The disk is full: free space.',
       {
         break: (db) => void db.prepare('PRAGMA max_page_count = 1').all(),
         fix: (db) => void db.prepare('PRAGMA max_page_count = 100000').all(),
@@ -59,60 +55,87 @@ needing('SQLite').describe.each(EACH_SQLITE)('a store on SQLite by %s', (_, open
     ],
     [
       'is read-only',
-      'SQLITE_READONLY',
-      'is read-only: let the user of the process write',
+      'It threw SQLITE_READONLY. The file of SQLite, its folder or its connection is read-only:',
       {
         break: (db) => db.exec('PRAGMA query_only = ON'),
         fix: (db) => db.exec('PRAGMA query_only = OFF'),
       },
     ],
     [
-      'has no table',
-      'SQLITE_ERROR',
-      'The table does not exist: call store.migrate().',
-      { break: (db) => db.exec('DROP TABLE webhook_event') },
+      'has a transaction open that the app has left',
+      'A transaction is open on the connection of SQLite. End it before the next await',
+      { break: (db) => db.exec('BEGIN'), fix: (db) => db.exec('ROLLBACK') },
     ],
   ];
   test.each(FAULTS)(
-    'that %s says so, and claims again afterwards',
-    async (_, code, cure, fault) => {
+    'that %s says so, and loses and doubles nothing of a hundred deliveries',
+    async (_, says, fault) => {
       const opened = onFile();
-      const { store, db } = opened;
-      await store.migrate();
-      await claimLong(store, 1);
+      const { db, hooks } = opened;
+      expect(await hooks.post()).toMatchObject(processed);
       fault.break(db, opened);
-      const thrown = await claimLong(store, 100).catch((error: unknown) => error);
-      const described = describeThrown(thrown, 'store');
-      expect(described.code).toMatch(new RegExp(`^${code}`));
-      expect(described.message).toContain(cure);
-      if (fault.fix) fault.fix(db);
-      else await store.migrate();
-      granted(await store.claim('live:after', request));
-      await store.ping?.();
+      const events = Array.from({ length: 100 }, (_, n) =>
+        delivery(fixtures.transactionPaid({ id: `${n}-${'e'.repeat(200)}` })),
+      );
+      const broken = await Promise.all(events.map(hooks.post));
+      const refused = broken.filter(({ status }) => status !== 200);
+      expect(refused.length).toBeGreaterThan(0);
+      for (const answer of refused)
+        expect(answer).toMatchObject({ status: 503, body: { code: 'STORE_UNAVAILABLE' } });
+      expect(hooks.log.lines.map(({ msg }) => msg)).toContainEqual(
+        expect.stringContaining(`the store did not answer: ${says}`),
+      );
+      fault.fix(db);
+      const repaired = await Promise.all(events.map(hooks.post));
+      expect(repaired).toMatchObject(broken.map(({ status }) => (status === 200 ? duplicate : processed)));
+      expect(new Set(hooks.handled).size).toBe(101);
+      expect(hooks.handled).toHaveLength(101);
     },
-    30_000,
+    60_000,
   );
+
+  test('without its table says what to call', async () => {
+    const { db } = onFile();
+    const thrown = await Promise.resolve(sqlStore(sqliteDatabase(db)).claim('live:a', request)).catch(
+      (error: unknown) => error,
+    );
+    expect(describeThrown(thrown, 'store')).toMatchObject({
+      code: expect.stringMatching(/^SQLITE_ERROR/),
+      message: expect.stringContaining('The table does not exist: call store.migrate().'),
+    });
+  });
 
   test.each([
     ['is no database', 'SQLITE_NOTADB', 0],
     ['has damaged pages', 'SQLITE_CORRUPT', 100],
-  ])('whose file %s says so', async (_, code, from) => {
+  ])('whose file %s says so, and remembers what the backup in its place does', async (_, code, from) => {
     const { file, remove } = sqliteFile();
     const first = open(file);
     first.exec('PRAGMA page_size = 4096; CREATE TABLE other (n TEXT)');
-    await sqlStore(sqliteDatabase(first)).migrate();
-    first.exec('PRAGMA journal_mode = DELETE');
+    const before = startReceiver({ inbox: sqliteInbox(first), redrive: false });
+    const event = delivery();
+    expect(await before.post(event)).toMatchObject(processed);
+    first.exec(`VACUUM INTO '${file}.backup'; PRAGMA journal_mode = DELETE`);
     first.close();
     const bytes = readFileSync(file);
     bytes.fill(0x5a, from);
     writeFileSync(file, bytes);
-    const { store } = onFile({ file, remove });
-    const thrown = await Promise.resolve(store.claim('live:a', request)).catch((error: unknown) => error);
-    const described = describeThrown(thrown, 'store');
-    expect([described.code, described.message]).toEqual([
-      expect.stringMatching(new RegExp(`^${code}`)),
-      expect.stringContaining('The file of SQLite is damaged'),
+
+    const damaged = open(file);
+    const { post, log, handled } = startReceiver({ inbox: sqliteInbox(damaged), redrive: false });
+    expect(await post(event)).toMatchObject({ status: 503, body: { code: 'STORE_UNAVAILABLE' } });
+    expect([handled, log.lines.map(({ msg }) => msg)]).toEqual([
+      [],
+      expect.arrayContaining([
+        expect.stringMatching(
+          `the store did not answer: It threw ${code}\\w*. The file of SQLite is damaged: stop the app`,
+        ),
+      ]),
     ]);
+    damaged.close();
+    copyFileSync(`${file}.backup`, file);
+    const { hooks } = onFile({ file, remove });
+    expect(await postInTurn(hooks, event, delivery())).toEqual(['200 duplicate', '200 processed']);
   });
 });
 

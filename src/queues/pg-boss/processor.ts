@@ -4,7 +4,7 @@ import { ConfigurationError, type WebhookError } from '../../errors.js';
 import type { EventSchemas } from '../../events/event.js';
 import { show } from '../../misuse.js';
 import type { Outcome } from '../../observer.js';
-import * as check from '../../options/option-checks.js';
+import { plainObject } from '../../options/define-options.js';
 import type { HandlersByPattern } from '../../options/options.js';
 import { MAX_TIMER_MS } from '../../time.js';
 import { type ProcessJob, processor as processorOf } from '../processor.js';
@@ -54,7 +54,7 @@ export function processor<const Events extends EventSchemas = {}, Extra extends 
   handlers: HandlersByPattern<NoInfer<Events>, NoInfer<Extra>>,
   options: ProcessorOptions<Events, Extra> = {},
 ): EventProcessor {
-  const { boss, ...common } = check.byName('The second argument of processor()', options, 'options');
+  const { boss, ...common } = plainObject(options, 'The second argument of processor()', 'options');
   if (boss !== undefined && typeof boss?.cancel !== 'function')
     throw new ConfigurationError(`boss is ${show(boss)}. Pass the PgBoss of this worker.`);
   const work = processorOf(handlers, common);

@@ -1,6 +1,6 @@
 // An inbox in the memory of this process, for tests and first steps.
 import type { Inbox } from '../../contracts/inbox.js';
-import { refuseUnknownOptions } from '../../misuse.js';
+import { defineOptions, type OptionRule, RETENTION } from '../../options/define-options.js';
 import { memoryDeadLetters } from '../letters/memory.js';
 import { memoryStore } from '../memory.js';
 
@@ -17,11 +17,15 @@ export interface MemoryInboxOptions {
  * const hooks = receiver({ inbox: memoryInbox() });
  */
 export function memoryInbox(options: MemoryInboxOptions = {}): Inbox {
-  refuseUnknownOptions(options, ['retention']);
-  const { retention } = options;
+  const { retention } = MEMORY_INBOX_OPTIONS.read(options);
   return {
     store: memoryStore({ retention }),
     deadLetters: memoryDeadLetters({ retention }),
     ping: async () => {},
   };
 }
+
+const MEMORY_INBOX_OPTIONS = defineOptions({ retention: RETENTION } satisfies Record<
+  keyof MemoryInboxOptions,
+  OptionRule<unknown>
+>);

@@ -5,6 +5,7 @@ import type { DeadLetterStore } from '../../contracts/dead-letter-store.js';
 import type { IdempotencyStore } from '../../contracts/idempotency-store.js';
 import { ConfigurationError } from '../../errors.js';
 import { show } from '../../misuse.js';
+import { anything, type OptionRule, option, RETENTION } from '../../options/define-options.js';
 
 /** What every inbox outside of this process takes. */
 export interface InboxOptions {
@@ -18,6 +19,15 @@ export interface InboxOptions {
   /** With `false`, expired rows stay until you call `prune()` of the inbox's `store` and `deadLetters`. @default true */
   readonly prune?: boolean | undefined;
 }
+
+export const INBOX_RULES = {
+  retention: RETENTION,
+  encryptionKeys: anything<InboxOptions['encryptionKeys']>(),
+  prune: option(true, (value) => {
+    if (typeof value === 'boolean') return value;
+    throw new ConfigurationError(`prune is ${show(value)}. Pass false to prune yourself, or leave it out.`);
+  }),
+} satisfies Record<keyof InboxOptions, OptionRule<unknown>>;
 
 /** Tests shorten it. */
 export const PRUNING = { everyMs: 3_600_000 };
@@ -35,18 +45,13 @@ interface Prunable {
   prune(): Promise<number>;
 }
 
-/**
- * @param prune as the option was given
- * @throws {ConfigurationError} if prune is not a boolean
- */
+/** @param prune whether it prunes by itself */
 export function prunedInbox<Store extends IdempotencyStore<object>, Letters extends DeadLetterStore>(
   store: Store,
   deadLetters: Letters,
   prunable: readonly Prunable[],
-  prune: unknown = true,
+  prune: boolean,
 ): InboxOf<Store, Letters> {
-  if (typeof prune !== 'boolean')
-    throw new ConfigurationError(`prune is ${show(prune)}. Pass false to prune yourself, or leave it out.`);
   return {
     store,
     deadLetters,

@@ -1,12 +1,12 @@
 // An inbox in two SQL tables, which it creates when they are missing.
 import { ConfigurationError, StoreError } from '../../errors.js';
-import { retentionMs } from '../../time.js';
+import { anything, type OptionRule, type OptionValues } from '../../options/define-options.js';
 import { type SqlLetterRows, storedInSql } from '../letters/sql-rows.js';
 import { hasCode, isMissingTable } from '../sql/conflicts.js';
 import type { Connections } from '../sql/connections.js';
 import type { Dialect } from '../sql/dialect.js';
 import { sqlEngine, type TableStore } from '../sql/engine.js';
-import { type InboxOf, type InboxOptions, prunedInbox } from './pruned.js';
+import { INBOX_RULES, type InboxOf, type InboxOptions, prunedInbox } from './pruned.js';
 
 export interface TableOptions extends InboxOptions {
   /** The table of event ids: `name` or `schema.name`. @default 'webhook_event' */
@@ -15,13 +15,11 @@ export interface TableOptions extends InboxOptions {
   readonly deadLetterTable?: string | undefined;
 }
 
-export const TABLE_OPTIONS = [
-  'eventTable',
-  'deadLetterTable',
-  'retention',
-  'encryptionKeys',
-  'prune',
-] as const;
+export const TABLE_RULES = {
+  eventTable: anything('webhook_event'),
+  deadLetterTable: anything('dead_letter'),
+  ...INBOX_RULES,
+} satisfies Record<keyof TableOptions, OptionRule<unknown>>;
 
 /** Where the tables are, and their dialect of SQL. */
 interface Database {
@@ -37,7 +35,7 @@ interface Database {
 /** @throws {ConfigurationError} for an invalid option */
 export function inboxInTables<Extra extends object>(
   { connections, parse, Dialect, Rows, files }: Database,
-  { eventTable = 'webhook_event', deadLetterTable = 'dead_letter', ...options }: TableOptions,
+  { eventTable, deadLetterTable, retention, encryptionKeys, prune }: OptionValues<typeof TABLE_RULES>,
 ): InboxOf<TableStore<Extra>, ReturnType<typeof storedInSql>> {
   parse(eventTable, 'eventTable');
   parse(deadLetterTable, 'deadLetterTable');
@@ -45,7 +43,6 @@ export function inboxInTables<Extra extends object>(
     throw new ConfigurationError(
       `eventTable and deadLetterTable are both "${eventTable}". Give each its own table.`,
     );
-  const keepMs = retentionMs(options.retention);
   const creating = (table: string, file: string, migrate: () => Promise<void>) =>
     creatingTable(
       connections,
@@ -56,15 +53,15 @@ export function inboxInTables<Extra extends object>(
   const store: TableStore<object> = sqlEngine({
     connections: creating(eventTable, 'webhook-event', () => store.migrate()),
     dialect: new Dialect(eventTable),
-    retentionMs: keepMs,
+    retentionMs: retention,
   });
   const rows: SqlLetterRows = new Rows(
     creating(deadLetterTable, 'dead-letter', () => rows.migrate()),
     deadLetterTable,
-    keepMs,
+    retention,
   );
-  const deadLetters = storedInSql(rows, options.encryptionKeys);
-  return prunedInbox(store as TableStore<Extra>, deadLetters, [store, deadLetters], options.prune);
+  const deadLetters = storedInSql(rows, encryptionKeys);
+  return prunedInbox(store as TableStore<Extra>, deadLetters, [store, deadLetters], prune);
 }
 
 /** The role may not create tables there, or there is no such schema. */
@@ -78,6 +75,9 @@ const NOT_CREATED: ReadonlySet<unknown> = new Set([
   1044,
   '1044',
 ]);
+
+/** Not the end of a claim: in a table that somebody has just dropped it would find its claim lost, and the event would run again. */
+const MAY_CREATE = /\bINSERT\b|^\s*SELECT\b/;
 
 /**
  * A statement that finds no table creates it, and runs once more: it has changed nothing. Not inside a transaction of the user,
@@ -100,11 +100,11 @@ function creatingTable(
       throw new StoreError(`${problem} by this role. ${cure}`, { cause });
     }
   };
-  const withTable = async <Value>(work: () => Promise<Value>): Promise<Value> => {
+  const withTable = async <Value>(work: () => Promise<Value>, mayCreate = true): Promise<Value> => {
     try {
       return await work();
     } catch (error) {
-      if (!isMissingTable(error)) throw error;
+      if (!mayCreate || !isMissingTable(error)) throw error;
     }
     creation ??= create().finally(() => {
       creation = undefined;
@@ -113,7 +113,8 @@ function creatingTable(
     return work();
   };
   return {
-    run: (statement, parameters) => withTable(() => connections.run(statement, parameters)),
+    run: (statement, parameters) =>
+      withTable(() => connections.run(statement, parameters), MAY_CREATE.test(statement.text)),
     ping: (check) => withTable(() => connections.ping(check)),
     within: (transaction) => connections.within(transaction),
     transaction: connections.transaction?.bind(connections),

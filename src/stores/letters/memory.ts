@@ -13,9 +13,15 @@ import type {
   NewDeadLetter,
   ProcessedEvent,
 } from '../../contracts/dead-letter-store.js';
-import { ConfigurationError, StoreError } from '../../errors.js';
-import { refuseUnknownOptions, show } from '../../misuse.js';
-import { retentionMs } from '../../time.js';
+import { StoreError } from '../../errors.js';
+import {
+  anything,
+  defineOptions,
+  integerFrom,
+  type OptionRule,
+  option,
+  RETENTION,
+} from '../../options/define-options.js';
 import { LetterGroups, matchesQuery } from './count-letters.js';
 
 export interface MemoryDeadLettersOptions {
@@ -37,6 +43,12 @@ export interface MemoryDeadLettersOptions {
 export function memoryDeadLetters(options: MemoryDeadLettersOptions = {}): DeadLetterStore {
   return new MemoryDeadLetters(options);
 }
+
+const MEMORY_LETTER_OPTIONS = defineOptions({
+  max: option(1_000, integerFrom(1)),
+  retention: RETENTION,
+  now: anything(Date.now),
+} satisfies Record<keyof MemoryDeadLettersOptions, OptionRule<unknown>>);
 
 type Writable<Of> = { -readonly [Name in keyof Of]: Of[Name] };
 
@@ -65,12 +77,9 @@ class MemoryDeadLetters implements DeadLetterStore {
   #serial = 0;
 
   constructor(options: MemoryDeadLettersOptions) {
-    const { max = 1_000, retention, now = Date.now } = options;
-    refuseUnknownOptions(options, ['max', 'retention', 'now']);
-    if (!Number.isSafeInteger(max) || max < 1)
-      throw new ConfigurationError(`max is ${show(max)}. Pass an integer above 0.`);
+    const { max, retention, now } = MEMORY_LETTER_OPTIONS.read(options);
     this.#max = max;
-    this.retentionMs = retentionMs(retention);
+    this.retentionMs = retention;
     this.#now = now;
   }
 

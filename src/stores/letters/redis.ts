@@ -2,12 +2,17 @@
 
 import type { DeadLetterReason, DeadLetterStore } from '../../contracts/dead-letter-store.js';
 import type { ErrorCode } from '../../errors.js';
-import { refuseUnknownOptions } from '../../misuse.js';
-import { retentionMs } from '../../time.js';
-import { connectionOf, invalidReply, text } from '../redis/connection.js';
+import { defineOptions, type OptionRule } from '../../options/define-options.js';
+import { CONNECTION_RULES, invalidReply, text } from '../redis/connection.js';
 import { runScript, type Script, type SendCommand } from '../redis/scripts.js';
 import { DISCARD, FIND, KEEP, PAGE, PRUNE, REMOVE, REPLACE_BODY, UPDATE } from './redis-scripts.js';
-import { type FullRow, type LetterOptions, type LetterRows, StoredLetters } from './stored-letters.js';
+import {
+  type FullRow,
+  LETTER_RULES,
+  type LetterOptions,
+  type LetterRows,
+  StoredLetters,
+} from './stored-letters.js';
 
 export interface RedisDeadLettersOptions extends LetterOptions {
   /** As that of `redisStore()`. */
@@ -31,17 +36,25 @@ export interface RedisDeadLetters extends DeadLetterStore {
  * const hooks = receiver({ store: redisStore({ sendCommand: (...args) => client.sendCommand(args) }), deadLetters });
  */
 export function redisDeadLetters(options: RedisDeadLettersOptions): RedisDeadLetters {
-  return new StoredLetters(redisLetterRows(options ?? {}), options.encryptionKeys);
+  const { encryptionKeys, ...given } = REDIS_LETTERS.read(options);
+  return new StoredLetters(redisLetterRows(given), encryptionKeys);
 }
+
+const REDIS_LETTERS = defineOptions({ ...CONNECTION_RULES, ...LETTER_RULES } satisfies Record<
+  keyof RedisDeadLettersOptions,
+  OptionRule<unknown>
+>);
 
 /** How many arrivals one script reads: a page of 100, and one more. Redis runs nothing else meanwhile. */
 const MAX_SCANNED = '101';
 const MAX_PRUNED = 100;
 
-function redisLetterRows(options: RedisDeadLettersOptions): LetterRows {
-  const { sendCommand, prefix } = connectionOf(options);
-  refuseUnknownOptions(options, ['sendCommand', 'prefix', 'encryptionKeys', 'retention']);
-  const keepMs = Math.ceil(retentionMs(options.retention));
+function redisLetterRows({
+  sendCommand,
+  prefix,
+  retention,
+}: Omit<ReturnType<typeof REDIS_LETTERS.read>, 'encryptionKeys'>): LetterRows {
+  const keepMs = Math.ceil(retention);
   // The braces put the three of them into one slot.
   const letters = `${prefix}{dead-letters}`;
   /** How many keys, the keys, and the retention: what every script is given. */

@@ -1,15 +1,14 @@
 // Dead letters in Postgres, MySQL or SQLite, through any client or ORM.
 
 import type { DeadLetterStore } from '../../contracts/dead-letter-store.js';
-import { refuseUnknownOptions } from '../../misuse.js';
-import { retentionMs } from '../../time.js';
-import { AnyConnections, DATABASE_OPTIONS, type SqlDatabase } from '../sql/any-connections.js';
+import { anything, defineOptions, type OptionRule } from '../../options/define-options.js';
+import { AnyConnections, DATABASE_RULES, type SqlDatabase } from '../sql/any-connections.js';
 import type { TransactionOf } from '../sql/transaction-of.js';
 import { MysqlLetterRows } from './mysql.js';
 import { PostgresLetterRows } from './postgres.js';
 import { storedInSql } from './sql-rows.js';
 import { SqliteLetterRows } from './sqlite.js';
-import type { LetterOptions } from './stored-letters.js';
+import { LETTER_RULES, type LetterOptions } from './stored-letters.js';
 
 export interface SqlDeadLettersOptions<Client extends object = object, Transaction = TransactionOf<Client>>
   extends SqlDatabase<Client, Transaction>,
@@ -44,9 +43,14 @@ const ROWS = { postgres: PostgresLetterRows, mysql: MysqlLetterRows, sqlite: Sql
 export function sqlDeadLetters<Client extends object, Transaction = TransactionOf<Client>>(
   options: SqlDeadLettersOptions<Client, Transaction>,
 ): SqlDeadLetters {
-  const { table = 'dead_letter', encryptionKeys, retention, ...given } = options ?? {};
-  refuseUnknownOptions(options ?? {}, [...DATABASE_OPTIONS, 'table', 'encryptionKeys', 'retention']);
-  const database = new AnyConnections(given as unknown as SqlDatabase<object, unknown>);
-  const Rows = ROWS[given.dialect];
-  return storedInSql(new Rows(database, table, retentionMs(retention)), encryptionKeys);
+  const { table, encryptionKeys, retention, ...database } = SQL_LETTERS.read(options);
+  const connections = new AnyConnections(database);
+  const rows = new ROWS[connections.dialect](connections, table, retention);
+  return storedInSql(rows, encryptionKeys);
 }
+
+const SQL_LETTERS = defineOptions({
+  ...DATABASE_RULES,
+  table: anything('dead_letter'),
+  ...LETTER_RULES,
+} satisfies Record<keyof SqlDeadLettersOptions, OptionRule<unknown>>);

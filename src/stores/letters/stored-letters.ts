@@ -14,6 +14,7 @@ import type {
   NewDeadLetter,
   ProcessedEvent,
 } from '../../contracts/dead-letter-store.js';
+import { anything, type OptionRule, RETENTION } from '../../options/define-options.js';
 import { matchesQuery } from './count-letters.js';
 import { type LetterIdentity, LetterSeal, type SealedParts, sealWith } from './seal.js';
 
@@ -27,6 +28,11 @@ export interface LetterOptions {
   /** How long a letter is kept: `ms`-style string or milliseconds. @default '30d' */
   readonly retention?: number | string | undefined;
 }
+
+export const LETTER_RULES = {
+  encryptionKeys: anything<LetterOptions['encryptionKeys']>(),
+  retention: RETENTION,
+} satisfies Record<keyof LetterOptions, OptionRule<unknown>>;
 
 /** A letter or tombstone. Sealed parts are bytes. */
 export interface LetterRow

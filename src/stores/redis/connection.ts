@@ -1,28 +1,23 @@
 // How a store reaches Redis: how commands are sent, the prefix of every key, and how replies are read.
 import { ConfigurationError, StoreError } from '../../errors.js';
 import { show } from '../../misuse.js';
+import { option } from '../../options/define-options.js';
 import type { SendCommand } from './scripts.js';
 
-interface Connection {
-  readonly sendCommand: SendCommand;
-  readonly prefix: string;
-}
-
-/** @throws {ConfigurationError} if sendCommand is not a function, or prefix is not a string */
-export function connectionOf({
-  sendCommand,
-  prefix = 'webhook:',
-}: Partial<Record<keyof Connection, unknown>>): Connection {
-  if (typeof sendCommand !== 'function') {
+/** The options of everything that is in Redis. */
+export const CONNECTION_RULES = {
+  sendCommand: option(undefined, (value): SendCommand => {
+    if (typeof value === 'function') return value as SendCommand;
     throw new ConfigurationError(
-      `sendCommand is ${show(sendCommand)}. Pass "(...args) => client.sendCommand(args)" for a client of redis, ` +
+      `sendCommand is ${show(value)}. Pass "(...args) => client.sendCommand(args)" for a client of redis, ` +
         'or "(...args) => client.call(...args)" for one of ioredis.',
     );
-  }
-  if (typeof prefix !== 'string')
-    throw new ConfigurationError(`prefix is ${show(prefix)}. Pass a string, such as "webhook:".`);
-  return { sendCommand: sendCommand as SendCommand, prefix };
-}
+  }),
+  prefix: option('webhook:', (value) => {
+    if (typeof value === 'string') return value;
+    throw new ConfigurationError(`prefix is ${show(value)}. Pass a string, such as "webhook:".`);
+  }),
+};
 
 /** Clients return strings, numbers, big integers or Buffers, depending on their settings. */
 export function text(reply: unknown): string | undefined {

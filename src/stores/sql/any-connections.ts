@@ -3,6 +3,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { ConfigurationError, StoreError } from '../../errors.js';
 import { show } from '../../misuse.js';
+import { anything, type OptionRule } from '../../options/define-options.js';
 import { isBusy, withRetry } from './conflicts.js';
 import type { Connections, InTransaction, Reply, Row, RunSql, SyncConnections } from './connections.js';
 import { isThenable } from './once.js';
@@ -40,11 +41,20 @@ export type RunTransaction<Transaction> = (
   work: (transaction: Transaction) => Promise<void>,
 ) => PromiseLike<unknown>;
 
-/** The names of the options above, and of `sqliteDatabase()`. */
-export const DATABASE_OPTIONS = ['dialect', 'client', 'query', 'transaction', 'inTransaction'] as const;
+/** The options above, or what `sqliteDatabase()` makes. */
+interface Given extends Omit<SqlDatabase<object, unknown>, 'transaction'> {
+  readonly transaction: SyncConnections['transaction'] | undefined;
+  readonly inTransaction: SyncConnections['inTransaction'] | undefined;
+}
 
-type Given = Omit<SqlDatabase<object, unknown>, 'transaction'> &
-  Partial<Pick<SyncConnections, 'transaction' | 'inTransaction'>>;
+/** `AnyConnections` checks them together. */
+export const DATABASE_RULES = {
+  dialect: anything<SqlDialect>(),
+  client: anything<object>(),
+  query: anything<Given['query']>(),
+  transaction: anything<Given['transaction']>(),
+  inTransaction: anything<Given['inTransaction']>(),
+} satisfies Record<keyof Given, OptionRule<unknown>>;
 
 const AUTOCOMMIT = new Statement('SELECT CAST(@@SESSION.autocommit AS CHAR) AS autocommit', {
   prepared: false,
@@ -53,11 +63,15 @@ const SQLITE_CLOCK = new Statement("SELECT typeof(strftime('%s', 'now', 'subsec'
   prepared: false,
 });
 
-/** For how long a statement waits for a lock of SQLite. Of all that wait, one tries: with a synchronous driver a try blocks. */
-const MAX_BUSY_MS = 2_000;
+/**
+ * For how long a statement waits for a lock of SQLite: less than `storeTimeout`, so that the log names the lock. Of all that wait, one
+ * tries: with a synchronous driver a try blocks.
+ */
+const MAX_BUSY_MS = 1_500;
 const BUSY_PAUSE_MS = 50;
 
 export class AnyConnections implements Connections {
+  readonly dialect: SqlDialect;
   readonly transaction: Connections['transaction'];
   readonly once: Connections['once'];
   readonly #given: Given;
@@ -69,10 +83,11 @@ export class AnyConnections implements Connections {
   #busy: { readonly error: unknown; readonly until: number } | undefined;
 
   /** @throws {ConfigurationError} if an option is not a dialect, client or function */
-  constructor(given: SqlDatabase<object, unknown>) {
-    refuseWrong(given as Readonly<Record<keyof SqlDatabase<object>, unknown>>);
-    const { dialect, client, transaction, inTransaction } = given as Given;
-    this.#given = given as Given;
+  constructor(given: Given) {
+    refuseWrong(given);
+    const { dialect, client, transaction, inTransaction } = given;
+    this.#given = given;
+    this.dialect = dialect;
     this.#checked = dialect === 'postgres';
     if (inTransaction && transaction)
       this.once = { client, inTransaction, transaction, run: (...call) => this.#queryAtOnce(...call) };
@@ -82,10 +97,11 @@ export class AnyConnections implements Connections {
   }
 
   readonly run: RunSql = async (statement, parameters) => {
-    const { dialect } = this.#given;
-    if (dialect === 'sqlite') return this.#whenFree(statement, parameters);
+    const { dialect, client } = this.#given;
+    const query = () => this.#query(client, statement, parameters);
+    if (dialect === 'sqlite') return this.#whenFree(query);
     if (!this.#checked) await this.#checkAutocommit();
-    return withRetry(() => this.#query(this.#given.client, statement, parameters));
+    return withRetry(query);
   };
 
   /** Before the first statement: without autocommit it would stay open, with its locks, on a connection of the pool. */
@@ -99,7 +115,7 @@ export class AnyConnections implements Connections {
   }
 
   /** On a connection with an open transaction of the user, a statement would be rolled back with it. */
-  async #whenFree(statement: Statement, parameters: readonly unknown[]): Promise<Reply> {
+  async #whenFree<Value>(work: () => Value | Promise<Value>): Promise<Value> {
     const { client, inTransaction } = this.#given;
     const end = performance.now() + MAX_BUSY_MS;
     for (;;) {
@@ -111,11 +127,10 @@ export class AnyConnections implements Connections {
             'A transaction is open on the connection of SQLite. End it before the next await, or give the store its own connection.',
           );
         if (!this.#checked) await this.#checkVersion();
-        else return await this.#query(client, statement, parameters);
+        else return await work();
       } catch (error) {
         if (performance.now() > end || !(isOpen || isBusy(error))) throw error;
-        if (isBusy(error) && error !== this.#busy?.error)
-          this.#busy = { error, until: performance.now() + BUSY_PAUSE_MS };
+        this.#waitAfter(error);
         await pause(BUSY_PAUSE_MS + Math.random() * BUSY_PAUSE_MS);
       }
     }
@@ -135,11 +150,30 @@ export class AnyConnections implements Connections {
 
   async migrate(statements: string): Promise<void> {
     const { dialect, client } = this.#given;
-    // One after the other: none of them fails if its table or index exists.
     if (dialect === 'sqlite')
-      for (const text of statements.split(/;\n/))
-        await this.run(new Statement(text, { prepared: false }), []);
+      await this.#migrateOneByOne(
+        statements.split(/;\n/).map((text) => new Statement(text, { prepared: false })),
+      );
     else await this.#send(client, dialect === 'postgres' ? asOneStatement(statements) : statements);
+  }
+
+  /** In a transaction if there is one: a process that is killed must not leave a table without an index, which nobody would miss. */
+  async #migrateOneByOne(statements: readonly Statement[]): Promise<void> {
+    const { once, transaction } = this;
+    if (typeof once === 'object')
+      await this.#whenFree(() =>
+        once.transaction((db) => {
+          for (const statement of statements) once.run(db, statement, []);
+        }),
+      );
+    else if (transaction)
+      await this.#whenFree(() =>
+        transaction(async (tx) => {
+          for (const statement of statements) await this.#query(tx, statement, []);
+        }, ''),
+      );
+    // None of them fails if its table or index exists.
+    else for (const statement of statements) await this.run(statement, []);
   }
 
   /** Whatever the client answers. */
@@ -153,7 +187,20 @@ export class AnyConnections implements Connections {
 
   async #query(client: unknown, statement: Statement, parameters: readonly unknown[]): Promise<Reply> {
     const portable = this.#portableOf(statement);
-    return portable.read(await this.#send(client, portable.text, portable.values(parameters)));
+    let sent: unknown;
+    try {
+      sent = this.#send(client, portable.text, portable.values(parameters));
+    } catch (error) {
+      // A synchronous driver has blocked the event loop. Those that try in the same turn must know before they do.
+      this.#waitAfter(error);
+      throw error;
+    }
+    return portable.read(await sent);
+  }
+
+  #waitAfter(error: unknown): void {
+    if (isBusy(error) && error !== this.#busy?.error)
+      this.#busy = { error, until: performance.now() + BUSY_PAUSE_MS };
   }
 
   #queryAtOnce(client: unknown, statement: Statement, parameters: readonly unknown[]): Reply {

@@ -18,8 +18,13 @@ const LOCK_TIMEOUTS: ReadonlySet<unknown> = new Set(['55P03', 'ER_LOCK_WAIT_TIME
 const MISSING_TABLE: ReadonlySet<unknown> = new Set(['42P01', 'ER_NO_SUCH_TABLE', 1146, '1146', '42S02']);
 
 export function isMissingTable(error: unknown): boolean {
-  return hasCode(error, MISSING_TABLE) || saysInside(error, 'no such table');
+  return (
+    hasCode(error, MISSING_TABLE) || saysInside(error, 'no such table') || saysInside(error, NO_UNIQUE_INDEX)
+  );
 }
+
+/** Without transactions, as in D1, a process that was killed leaves a table of SQLite without its indexes. */
+const NO_UNIQUE_INDEX = 'ON CONFLICT clause does not match any PRIMARY KEY or UNIQUE constraint';
 
 export function isUnprepared(error: unknown): boolean {
   return hasCode(error, UNPREPARED);

@@ -78,7 +78,7 @@ export interface Dialect extends OnceDialect {
 }
 
 /**
- * A row as both dialects return it: all of it text, since clients read other types differently. No column that is read has an
+ * A row as all dialects return it: all of it text, since clients read other types differently. No column that is read has an
  * underscore in its name, since some clients turn such names into camelCase.
  */
 export function readAnswer(row: Row | undefined): Answer {

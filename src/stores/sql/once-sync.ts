@@ -85,7 +85,7 @@ export class OnceSyncCalls<Db> extends CallsOfHandler<WithOnceSync<Db>> {
       }
       throw error;
     }
-    this.keep(row, found, isNew);
+    this.recordRow(row, found, isNew);
     return value;
   }
 }

@@ -61,10 +61,10 @@ export abstract class CallsOfHandler<Extra extends object> implements HandlerCla
   /** The fingerprint of the bytes whose writes an earlier attempt has committed. */
   skipped: string | undefined;
   /**
-   * The row when the running call began. A client may run its work again after a commit that it took for failed, which then
-   * finds the row of this call.
+   * `row` when the running call began: restored if it fails. A client may run its work again after a commit that it took for
+   * failed, and then finds the row of this very call.
    */
-  #earlier: CallsOfHandler<Extra>['row'];
+  #rowBefore: CallsOfHandler<Extra>['row'];
   readonly name: string;
   protected readonly dialect: OnceDialect;
   protected readonly newRow: NewOnceRow;
@@ -91,7 +91,7 @@ export abstract class CallsOfHandler<Extra extends object> implements HandlerCla
 
   end(onLateCall: () => void, threw = false): HandlerEnd {
     this.#onLateCall = onLateCall;
-    // What a handler wrote before it threw is not needed to complete its event, if it refuses it for good.
+    // A handler that refuses an event for good still completes it, so its writes are not looked for.
     if (threw) this.row = undefined;
     const failure = this.#misuse ?? (this.#running ? new ConfigurationError(NOT_AWAITED) : this.#failure);
     return { failure, wrote: this.row !== undefined, skipped: this.skipped };
@@ -109,7 +109,7 @@ export abstract class CallsOfHandler<Extra extends object> implements HandlerCla
       );
     if (this.#running) throw this.refuse(TWICE);
     this.#running = true;
-    this.#earlier = this.row;
+    this.#rowBefore = this.row;
     this.#skippedBefore = this.skipped;
   }
 
@@ -119,10 +119,10 @@ export abstract class CallsOfHandler<Extra extends object> implements HandlerCla
   }
 
   protected fail(error: unknown): void {
-    // Whatever was thrown, so that it counts as a failure.
+    // Never undefined, which means that nothing failed.
     this.#failure = error ?? new StoreError('The work of once() threw nothing.');
     // If it was committed all the same, the next call finds its row.
-    this.row = this.#earlier;
+    this.row = this.#rowBefore;
     this.skipped = this.#skippedBefore;
     this.#running = false;
   }
@@ -130,14 +130,15 @@ export abstract class CallsOfHandler<Extra extends object> implements HandlerCla
   /** @returns whether the work is to run: the row is that of this call */
   protected isNew(row: OnceRow, found: FoundRow): boolean {
     if (found.token === row.token) return true;
-    // Without a rollback in between, the row is that of an earlier call: its own writes would be missing.
-    if (this.#earlier) throw this.refuse(TWICE);
+    // Without a rollback in between, the row is that of an earlier call: the writes of this call would be missing.
+    if (this.#rowBefore) throw this.refuse(TWICE);
     return false;
   }
 
   /** The row is there, and the work has run unless an earlier attempt has committed it. */
-  protected keep(row: OnceRow, found: FoundRow, isNew: boolean): void {
-    if (!isNew) this.skipped = found.fingerprint;
+  protected recordRow(row: OnceRow, found: FoundRow, isNew: boolean): void {
+    // A client may run a transaction again, and the row that it found the first time may be forgotten in between.
+    this.skipped = isNew ? this.#skippedBefore : found.fingerprint;
     this.row = { key: row.key, token: found.token };
   }
 
@@ -148,7 +149,7 @@ export abstract class CallsOfHandler<Extra extends object> implements HandlerCla
   }
 }
 
-/** For clients that answer by a promise. */
+/** For asynchronous clients. */
 export class OnceCalls<Transaction> extends CallsOfHandler<WithOnce<Transaction>> {
   readonly context: WithOnce<Transaction>;
   readonly #connections: OnceConnections;
@@ -167,15 +168,15 @@ export class OnceCalls<Transaction> extends CallsOfHandler<WithOnce<Transaction>
     this.context = { once: once as Once<Transaction> };
   }
 
-  /** @param inside its first element is the transaction that the handler has begun */
+  /** @param inside its first element is the transaction that the handler has begun, which may be undefined by mistake */
   #call(work: unknown, inside?: readonly unknown[]): Promise<unknown> {
-    const called = this.#track(work, inside);
+    const called = this.#run(work, inside);
     // A call that nobody awaits must not end the process. The receiver asks for its failure.
     called.catch(() => {});
     return called;
   }
 
-  async #track(work: unknown, inside?: readonly unknown[]): Promise<unknown> {
+  async #run(work: unknown, inside?: readonly unknown[]): Promise<unknown> {
     this.begin(work);
     const checked = async (...given: readonly unknown[]) => {
       const value = await work(...given);
@@ -206,7 +207,7 @@ export class OnceCalls<Transaction> extends CallsOfHandler<WithOnce<Transaction>
         value = begun
           ? await this.#unlessFound(row, this.dialect.readOpening(row, begun), {
               work: () => work(tx),
-              onFailure: () => take(this.dialect.forgetRow(row), this.#connections.within(tx)),
+              onFailure: () => runSteps(this.dialect.forgetRow(row), this.#connections.within(tx)),
             })
           : await this.#within(tx, () => work(tx));
       },
@@ -218,12 +219,12 @@ export class OnceCalls<Transaction> extends CallsOfHandler<WithOnce<Transaction>
   async #within(transaction: unknown, work: () => unknown): Promise<unknown> {
     const run = this.#connections.within(transaction);
     const row = this.newRow();
-    const found = await take(this.dialect.writeRow(row), run);
+    const found = await runSteps(this.dialect.writeRow(row), run);
     if (!found) throw this.refuse(OUTSIDE);
     const onFailure = async () => {
       // A handler that catches the error could commit the row and half of the writes. If the connection is lost, it cannot.
       await run(this.dialect.undo, []).catch(() => {});
-      await take(this.dialect.forgetRow(row), run);
+      await runSteps(this.dialect.forgetRow(row), run);
     };
     return this.#unlessFound(row, found, { work, onFailure });
   }
@@ -239,7 +240,7 @@ export class OnceCalls<Transaction> extends CallsOfHandler<WithOnce<Transaction>
       await onFailure().catch(() => {});
       throw error;
     }
-    this.keep(row, found, isNew);
+    this.recordRow(row, found, isNew);
     return value;
   }
 }
@@ -250,8 +251,8 @@ interface Work {
   onFailure(): Promise<unknown>;
 }
 
-/** For clients that answer by a promise. */
-async function take<Result>(steps: Steps<Result>, run: RunSql): Promise<Result> {
+/** For asynchronous clients. */
+async function runSteps<Result>(steps: Steps<Result>, run: RunSql): Promise<Result> {
   let step = steps.next();
   while (!step.done) {
     const [statement, parameters] = step.value;

@@ -35,6 +35,8 @@ interface DriverStatement {
 const LOCK_WAIT_MS = 100;
 /** A handler cannot wait in another way, so it fails after this many waits. */
 const MAX_BEGINS = 5;
+/** For how long nobody waits again after that: a hundred handlers would block the event loop one after the other. */
+const NO_WAIT_MS = 1_000;
 
 /**
  * A database of better-sqlite3, node:sqlite or bun:sqlite, or a Drizzle database on one of them, for `sqlStore()` and
@@ -120,8 +122,9 @@ function makeDurable(driver: Driver): void {
     throw new StoreError(
       `This SQLite keeps journal_mode ${mode} instead of WAL. Use a file on a local disk, and no other locking_mode.`,
     );
-  if (Number(pragma('synchronous')) < FULL) driver.exec('PRAGMA synchronous = FULL');
-  if (Number(pragma('synchronous')) < FULL)
+  // Set even where it is FULL already: of a new file that is the level before WAL, and its first transaction would lower it.
+  driver.exec(`PRAGMA synchronous = ${Math.max(Number(pragma('synchronous')), FULL)}`);
+  if (!(Number(pragma('synchronous')) >= FULL))
     throw new StoreError(
       'This SQLite does not accept synchronous = FULL, so a power failure would undo claims that were committed.',
     );
@@ -143,13 +146,25 @@ function inTransaction<Value>(driver: Driver, work: () => Value): Value {
   }
 }
 
+/** Until when nobody waits for the lock, as of `performance.now()`. */
+const locked = new WeakMap<Driver, number>();
+
 function begin(driver: Driver): void {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      driver.exec('BEGIN IMMEDIATE');
-      return;
-    } catch (error) {
-      if (attempt === MAX_BEGINS || !isBusy(error)) throw error;
+  const waits = performance.now() > (locked.get(driver) ?? 0);
+  if (!waits) driver.exec('PRAGMA busy_timeout = 0');
+  try {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        driver.exec('BEGIN IMMEDIATE');
+        return;
+      } catch (error) {
+        if (!isBusy(error)) throw error;
+        if (waits && attempt < MAX_BEGINS) continue;
+        if (waits) locked.set(driver, performance.now() + NO_WAIT_MS);
+        throw error;
+      }
     }
+  } finally {
+    if (!waits) driver.exec(`PRAGMA busy_timeout = ${LOCK_WAIT_MS}`);
   }
 }

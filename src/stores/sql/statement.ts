@@ -1,4 +1,4 @@
-// Statements and table names, as both SQL stores send them.
+// Statements and table names, as the SQL stores send them.
 import { createHash } from 'node:crypto';
 import { ConfigurationError } from '../../errors.js';
 import { show } from '../../misuse.js';
@@ -57,7 +57,8 @@ export function parseTable(
 
 /** Postgres would truncate a long name to that of the table, and skip the index because that name exists. */
 function indexName(table: string, columns: string): string {
-  const index = `${table}_${columns}`;
+  // The ending keeps it apart from tables, which share its namespace: IF NOT EXISTS would take one for the index, and skip it.
+  const index = `${table}_${columns}_idx`;
   return index.length <= MAX_NAME
     ? `"${index}"`
     : `"${table.slice(0, 40)}_${createHash('sha256').update(index).digest('hex').slice(0, 16)}"`;

@@ -1,17 +1,21 @@
 // How an inbox creates its tables: without the right to do so, and killed in the middle.
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { postgresInbox, postgresStore } from 'payment-webhooks/stores/postgres';
-import { sqlInbox } from 'payment-webhooks/stores/sql';
+import { sqlInbox, sqliteDatabase, sqliteInbox } from 'payment-webhooks/stores/sql';
 import { Pool } from 'pg';
+import { bundleTo } from '../../setup/bundle.js';
 import { processed, startReceiver } from '../../setup/endpoint.js';
 import { forThisFile } from '../../setup/for-this-file.js';
+import { openSqlite, sqliteFile } from '../../setup/open-sqlite.js';
 import { ownMariadb } from '../../setup/own-mariadb.js';
 import { needing } from '../../setup/platform.js';
+import { ROOT } from '../../setup/shell.js';
 import { overMysql2 } from '../../setup/sql-clients.js';
 import { PATIENT, until } from '../../setup/waiting.js';
 
@@ -20,10 +24,13 @@ const url = process.env.TEST_POSTGRES_URL ?? '';
 const tables = (prefix: string) => ({ eventTable: `${prefix}_event`, deadLetterTable: `${prefix}_letter` });
 const failing = { '*': () => Promise.reject(new Error('down')) };
 
+const program = join(ROOT, `.scratch/${name}.mjs`);
+beforeAll(() => bundleTo(join(__dirname, 'first-delivery.ts'), program));
+afterAll(() => rmSync(program));
+
 /** @returns the process, once its first delivery is on its way */
 async function firstDelivery(url: string, name: string) {
-  const script = join(__dirname, 'first-delivery.ts');
-  const child = spawn(process.execPath, ['--import', 'tsx', script, url, name], {
+  const child = spawn(process.execPath, [program, url, name], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let said = '';
@@ -31,8 +38,8 @@ async function firstDelivery(url: string, name: string) {
     said += text;
   });
   const ended = once(child, 'exit');
-  await until(() => said.includes('ready') || child.exitCode !== null);
-  return { child, ended, said: () => said };
+  await until(() => said.includes('ready'));
+  return { child, ended };
 }
 
 async function linesOf(started: ReturnType<typeof startReceiver>) {
@@ -191,5 +198,60 @@ needing('mariadbd').describe('an inbox in MariaDB', () => {
     expect((await hooks.post()).status).toBe(500);
     const [rows] = await pool.query('SELECT * FROM ledger');
     expect(rows).toEqual([]);
+  });
+});
+
+needing('SQLite').describe('an inbox in SQLite', () => {
+  const { file, remove } = sqliteFile();
+  const db = forThisFile(
+    async () => openSqlite(file),
+    (db) => {
+      db.close();
+      remove();
+    },
+  );
+  const created = (prefix: string) =>
+    db()
+      .prepare('SELECT name FROM sqlite_master WHERE tbl_name LIKE ? AND sql IS NOT NULL ORDER BY name')
+      .all(`${prefix}%`);
+
+  test('that is killed between the statements of creating is created by the next process, with every index', async () => {
+    const whole = sqliteInbox(db(), tables('whole'));
+    await whole.store.migrate();
+    await whole.deadLetters.migrate();
+    const names = created('whole').length;
+    expect(names).toBe(7);
+    // After the table of events, that of letters, and the first of its indexes.
+    for (const statements of [1, 3, 4]) {
+      const prefix = `killed${statements}`;
+      const { signal } = spawnSync(process.execPath, [program, file, prefix, String(statements)]);
+      expect(signal).toBe('SIGKILL');
+      const inbox = sqliteInbox(db(), tables(prefix));
+      const hooks = startReceiver({ ...PATIENT, inbox, redrive: false, handlers: failing });
+      expect([prefix, (await hooks.post()).status, await hooks.hooks.deadLetters?.count()]).toMatchObject([
+        prefix,
+        500,
+        { total: 1 },
+      ]);
+      expect([prefix, created(prefix).length]).toEqual([prefix, names]);
+    }
+  }, 120_000);
+
+  test('by a client without transactions finds out that a killed process has left letters without an index', async () => {
+    const { transaction: _, inTransaction: _2, ...d1 } = sqliteDatabase(db());
+    const hooks = () =>
+      startReceiver({
+        ...PATIENT,
+        inbox: sqlInbox({ ...d1, ...tables('d1') }),
+        redrive: false,
+        handlers: failing,
+      });
+    expect((await hooks().post()).status).toBe(500);
+    const names = created('d1');
+    db().exec('DROP INDEX d1_letter_event; DROP INDEX d1_letter_arrival');
+    const next = hooks();
+    expect((await next.post()).status).toBe(500);
+    expect(await next.hooks.deadLetters?.count()).toMatchObject({ total: 2 });
+    expect(created('d1')).toEqual(names);
   });
 });

@@ -3,10 +3,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { memoryInbox } from 'payment-webhooks';
 import { processor } from 'payment-webhooks/queues';
+import { sqliteInbox } from 'payment-webhooks/stores/sql';
 import { fixtures } from '../../../src/fixtures/fixture.js';
 import { PRUNING } from '../../../src/stores/inbox/pruned.js';
 import { delivery } from '../../setup/delivery.js';
 import { duplicate, failed, processed, type Receiving, startReceiver } from '../../setup/endpoint.js';
+import { openSqlite, sqliteFile } from '../../setup/open-sqlite.js';
+import { needing } from '../../setup/platform.js';
 import { PATIENT, until } from '../../setup/waiting.js';
 import { inEachPlace } from './inboxes.js';
 
@@ -135,13 +138,30 @@ inEachPlace((place) => {
   });
 });
 
+needing('SQLite').describe('an inbox in a file of SQLite', () => {
+  test('whose table is dropped while a handler runs is not answered like a claim that another delivery has taken', async () => {
+    const { file, remove } = sqliteFile();
+    const db = openSqlite(file);
+    const handled = jest.fn(() => {
+      db.exec('DROP TABLE webhook_event');
+    });
+    const hooks = start({ inbox: sqliteInbox(db), handlers: { '*': handled }, redrive: false });
+    // Nobody remembers the event now. A 503 would make the service send it again, and the handler would run twice.
+    expect(await hooks.post()).toMatchObject(processed);
+    expect(handled).toHaveBeenCalledTimes(1);
+    await hooks.hooks.close();
+    db.close();
+    remove();
+  });
+});
+
 describe('an inbox that cannot be pruned', () => {
   test('says why in the log, and tries again', async () => {
     PRUNING.everyMs = 20;
     const { prunedInbox } = await import('../../../src/stores/inbox/pruned.js');
     const { store, deadLetters } = memoryInbox();
     const prune = jest.fn(() => Promise.reject(Object.assign(new Error('secret'), { code: '42501' })));
-    const hooks = start({ inbox: prunedInbox(store, deadLetters, [{ prune }]) });
+    const hooks = start({ inbox: prunedInbox(store, deadLetters, [{ prune }], true) });
     await hooks.post();
     await until(() => prune.mock.calls.length > 2);
     expect(errors(hooks)[0]?.msg).toBe(

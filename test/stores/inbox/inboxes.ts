@@ -42,9 +42,10 @@ function pgPool(url: string): Pool {
   return pool;
 }
 
-const tables = (name: string) => ({ eventTable: `${name}_event`, deadLetterTable: `${name}_letter` });
+/** An index of letters once had the name of this table of events, so that it was not created. */
+const tables = (name: string) => ({ eventTable: `${name}_event`, deadLetterTable: name });
 const COUNT = (name: string) =>
-  `SELECT (SELECT count(*) FROM ${name}_event) + (SELECT count(*) FROM ${name}_letter) AS n`;
+  `SELECT (SELECT count(*) FROM ${name}_event) + (SELECT count(*) FROM ${name}) AS n`;
 
 /** The Postgres of the run, behind a wire that can be cut. */
 function inPostgres(by: 'postgresInbox' | 'sqlInbox'): Place {
