@@ -30,8 +30,7 @@ export const DIAGNOSES = {
     'Your receiver no longer has the raw body: express.json() runs before receiver(). Mount receiver() first.',
   unauthenticated:
     'Your endpoint rejected a correct signature. Check its key (that of the simulator is pri_sim_dev by default) and signatureHeader.',
-  capturedRefused:
-    'Your app answered 401. Compare its key and signatureHeader with the header named here.',
+  capturedRefused: 'Your app answered 401. Compare its key and signatureHeader with the header named here.',
   oldKey: 'Your endpoint rejected the new key: it may still have only the old one. Configure both keys.',
   forbidden:
     'Your endpoint answered 403. Exempt this path from the login, CSRF check or firewall in front of your handler.',
