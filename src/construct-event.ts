@@ -1,6 +1,8 @@
 // Checks and decodes a delivery without a request, for code that is not middleware.
 import { ConfigurationError, Rejection, SignatureError } from './errors.js';
 import { declareEvents, type EventSchemas, type UnknownEvent, type WebhookEvent } from './events/event.js';
+import { provideSchemas } from './events/load-schemas.js';
+import * as schemas from './events/schemas.js';
 import { ownEntries } from './options/option-checks.js';
 import { decodeEvent } from './receiver/decode-event.js';
 import { asBytes, isSignature, type PrivateKey, signingKeys, verify } from './signature.js';
@@ -35,6 +37,7 @@ export function constructEvent<const Events extends EventSchemas = {}>(
   const { rawBody, signature, privateKey } = options;
   const bytes = asBytes(rawBody);
   const keys = signingKeys(privateKey);
+  provideSchemas(schemas);
   const events = declareEvents(ownEntries(options.events, 'events', 'schemas by event name'));
   if (signature === undefined || signature === null || signature === '')
     throw new SignatureError('SIGNATURE_MISSING');

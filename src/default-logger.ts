@@ -1,7 +1,7 @@
 // The default logger: pino on the standard output, or the console on Workers.
 import { setImmediate } from 'node:timers';
 import { pino } from 'pino';
-import type { Logger } from './logger.js';
+import { type Logger, runsInWorker } from './logger.js';
 
 const NAME = 'payment-webhooks';
 
@@ -62,10 +62,4 @@ function stdoutLines(): { write(line: string): void } {
       lines += line;
     },
   };
-}
-
-/** Whether this is Cloudflare Workers, or workerd. */
-export function runsInWorker(): boolean {
-  const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: string } };
-  return navigator?.userAgent === 'Cloudflare-Workers';
 }

@@ -1,7 +1,6 @@
 // The main door: the receiver, the event types, the errors and the memory store.
 
 export type { ForgottenEvent } from './claims/forget-event.js';
-export { type ConstructEventOptions, constructEvent } from './construct-event.js';
 export type * from './contracts/for-doors.js';
 export type { Inbox } from './contracts/inbox.js';
 export type { DeadLetterFilter, ReplayFilter } from './dead-letters/dead-letter-filter.js';
@@ -40,14 +39,13 @@ export {
   type UnknownEvent,
   type WebhookEvent,
 } from './events/event.js';
-export {
-  type Card,
-  type Customer,
-  type Json,
-  type PaymentMethod,
-  type Transaction,
-  type TransactionPaidPayload,
-  transactionPaidPayload,
+export type {
+  Card,
+  Customer,
+  Json,
+  PaymentMethod,
+  Transaction,
+  TransactionPaidPayload,
 } from './events/transaction.js';
 export type {
   Handler,

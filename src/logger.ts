@@ -236,3 +236,9 @@ function describeFrames(error: Error): string[] | undefined {
 
 /** The key of the receiver's logger on `hooks.deadLetters`, for a page of another copy of this package. */
 export const LETTERS_LOGGER = Symbol.for('payment-webhooks.dead-letters.logger');
+
+/** Whether this is Cloudflare Workers, or workerd. */
+export function runsInWorker(): boolean {
+  const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: string } };
+  return navigator?.userAgent === 'Cloudflare-Workers';
+}

@@ -1,4 +1,5 @@
 // What an observer is notified of. Its errors never affect a delivery.
+import { channel } from 'node:diagnostics_channel';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ErrorCode, Issue } from './errors.js';
 
@@ -135,3 +136,12 @@ export function notifyObserver(notify: () => unknown, observed: Observed): void 
     observed.observerFailed(error);
   }
 }
+
+/** How many calls of deliveries shared a statement of a SQL store. */
+export interface StoreBatch {
+  readonly step: 'claim' | 'complete';
+  readonly size: number;
+}
+
+/** Of each {@link StoreBatch}: a store does not know its receivers. A symbol, so that the ESM and CommonJS copies share it. */
+export const BATCHES = /* @__PURE__ */ channel(/* @__PURE__ */ Symbol.for('payment-webhooks.store.batch'));

@@ -7,7 +7,7 @@ import type { DeadLetterStore } from './contracts/dead-letter-store.js';
 import type { ForgetResult } from './contracts/idempotency-store.js';
 import { type DeadLetters, openDeadLetters, openRedrive } from './dead-letters/dead-letters.js';
 import { Letter, type LetterRules, letterRules } from './dead-letters/letter.js';
-import { defaultLogger, runsInWorker } from './default-logger.js';
+import { defaultLogger } from './default-logger.js';
 import { Delivery, type Result } from './deliveries/delivery.js';
 import { DeliveryLog } from './deliveries/delivery-log.js';
 import { HeaderWatch } from './deliveries/header-watch.js';
@@ -19,7 +19,7 @@ import type { Handler, HandlerOptions, InvalidHandler, Matching, Pattern } from 
 import { type HeadersLike, headersOf } from './http/headers.js';
 import { senderHasLeft } from './http/read-body.js';
 import { type Answer, type Sent, send } from './http/send-answer.js';
-import { describeError, type Logger, loggerOf, writeLog } from './logger.js';
+import { describeError, type Logger, loggerOf, runsInWorker, writeLog } from './logger.js';
 import { notifyObserver, observedDelivery } from './observer.js';
 import { type Configuration, type ReceiverOptions, resolveOptions } from './options/options.js';
 import { type BodySource, captureBody, inspectHeaders } from './receiver/capture-body.js';

@@ -1,7 +1,8 @@
 import { inspect } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
 import type { StandardSchemaV1 } from '@standard-schema/spec';
-import { constructEvent, type EventSchemas, memoryDeadLetters, type ReceiverOptions } from 'payment-webhooks';
+import { type EventSchemas, memoryDeadLetters, type ReceiverOptions } from 'payment-webhooks';
+import { constructEvent } from 'payment-webhooks/verify';
 import * as v from 'valibot';
 import { z } from 'zod';
 import { fixtures } from '../src/fixtures/fixture.js';

@@ -3,13 +3,12 @@ import type { StandardSchemaV1 } from '@standard-schema/spec';
 import {
   BodyError,
   ConfigurationError,
-  type ConstructEventOptions,
-  constructEvent,
   EventError,
   isKnown,
   SignatureError,
   WebhookError,
 } from 'payment-webhooks';
+import { type ConstructEventOptions, constructEvent } from 'payment-webhooks/verify';
 import { z } from 'zod';
 import { fixtures } from '../src/fixtures/fixture.js';
 import { delivery, hmac, KEY, SANDBOX_KEY } from './setup/delivery.js';

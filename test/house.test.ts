@@ -14,7 +14,7 @@ const FLOORS: readonly string[] = [
   ...['stores/', 'receiver/', 'dead-letters/', 'client/'],
   ...['receiver', 'construct-event', 'queues/', 'testing/', 'ops/', 'opentelemetry/'],
   ...['tools/web/', 'tools/letters/', 'tools/simulator/', 'tools/cli/'],
-  ...['index', 'client', 'testing', 'simulator', 'opentelemetry', 'ops', 'queues', 'cli'],
+  ...['index', 'verify', 'client', 'testing', 'simulator', 'opentelemetry', 'ops', 'queues', 'cli'],
 ];
 
 const STATIONS = ['capture-body', 'check-signature', 'decode-event', 'process-event', 'respond'];
@@ -185,7 +185,7 @@ describe('the receiver', () => {
   });
 });
 
-test.each(['index', 'client', 'opentelemetry', 'ops', 'simulator', 'testing'])(
+test.each(['index', 'client', 'opentelemetry', 'ops', 'simulator', 'testing', 'verify'])(
   'the door %s only passes on what others export',
   (door) => {
     const { statements = [] } = sources.find(({ path }) => path === door) ?? {};

@@ -1,10 +1,11 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: what shells and templates leave is what is tested
 import { createHash } from 'node:crypto';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { ConfigurationError, cachedKeys, constructEvent, receiver, verifySignature } from 'payment-webhooks';
+import { ConfigurationError, cachedKeys, receiver, verifySignature } from 'payment-webhooks';
 import { ServiceClient } from 'payment-webhooks/client';
 import { startSimulator } from 'payment-webhooks/simulator';
 import { signedDelivery } from 'payment-webhooks/testing';
+import { constructEvent } from 'payment-webhooks/verify';
 import { keyFault, sign } from '../src/signature.js';
 import { captureLog } from './setup/captured-log.js';
 import { hmac, KEY, receivable } from './setup/delivery.js';

@@ -2,7 +2,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { transactionPaidPayload } from 'payment-webhooks';
 import {
   AuthenticationError,
   NotFoundError,
@@ -13,6 +12,7 @@ import {
 } from 'payment-webhooks/client';
 import { type Simulator, startSimulator } from 'payment-webhooks/simulator';
 import { fixtures } from 'payment-webhooks/testing';
+import { transactionPaidPayload } from 'payment-webhooks/verify';
 import type { z } from 'zod';
 import { json, PRIVATE_KEY, type SpecServer, startSpecServer, TOKEN } from './client/spec-server.js';
 import { node, ROOT } from './setup/shell.js';

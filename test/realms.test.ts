@@ -7,7 +7,6 @@ import { createContext, runInContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import {
   cachedKeys,
-  constructEvent,
   type Handler,
   memoryDeadLetters,
   memoryStore,
@@ -19,6 +18,7 @@ import {
 import { enqueue, processor } from 'payment-webhooks/queues';
 import { type SqlDeadLettersOptions, sqlDeadLetters } from 'payment-webhooks/stores/sql';
 import { deadLetterContract, sign, signedDelivery } from 'payment-webhooks/testing';
+import { constructEvent } from 'payment-webhooks/verify';
 import { fixtures } from '../src/fixtures/fixture.js';
 import { captureBody } from '../src/receiver/capture-body.js';
 import { captureLog } from './setup/captured-log.js';

@@ -20,10 +20,10 @@ const MOST: Readonly<Record<string, number>> = {
   // With what passes on a captured delivery, and compares it with the one before.
   './simulator': 80_000,
   // Half of each keeps and seals dead letters. The first has the engine of './stores/sql'.
-  './stores/postgres': 41_000,
+  './stores/postgres': 46_000,
   './stores/redis': 24_500,
   // Two databases, and both events and letters in each.
-  './stores/sql': 68_000,
+  './stores/sql': 76_000,
   // Half of it is the two contracts. fakeOnce() has the memory store.
   './testing': 62_500,
 };

@@ -113,6 +113,29 @@ const CURES: readonly (readonly [codes: string, cure: string])[] = [
   ['DENIED', 'Redis is in protected mode: set a password, and give it to the client.'],
 ];
 
+const CLOSED =
+  'Its client is closed, or not connected yet: connect before the first delivery, and close it after hooks.close().';
+const NONE_FREE =
+  'No connection became free in time: use a larger pool, end long transactions, and check that the server is reached.';
+const TOO_SLOW =
+  'The server did not answer within a time limit of its client: look for locks, long statements and a lost network.';
+
+/** How the messages of clients begin that give no code. */
+const MESSAGES: readonly (readonly [beginning: RegExp, cure: string])[] = [
+  [/^(?:Cannot use a pool after calling end|Client was closed|Pool is closed|Connection is closed)/, CLOSED],
+  [/^(?:The client is closed|CLIENT_CLOSED|write CONNECTION_ENDED|Stream isn't writeable and)/, CLOSED],
+  [/^(?:The database connection is not open|database is not open|Cannot use a closed database)/, CLOSED],
+  [/^(?:Driver not Connected|Unable to acquire a connection)/, CLOSED],
+  [/^(?:timeout exceeded when trying to connect|Knex: Timeout acquiring a connection)/, NONE_FREE],
+  [/^(?:Queue limit reached|No connections available)\./, NONE_FREE],
+  [/^(?:Query read timeout|Command timed out)$/, TOO_SLOW],
+  [
+    /^All keys in the pipeline should belong to the same slots/,
+    "ioredis before 5.11 pipelines these keys to a wrong node: update it, or set autoPipeliningIgnoredCommands: ['EVALSHA', 'EVAL'].",
+  ],
+  [/^TRANSACTION_ACTIVE:/, 'A transaction holds the only connection of this libSQL client: use a file: URL.'],
+];
+
 /**
  * Nothing else is quoted, because a message may contain anything.
  *
@@ -129,7 +152,7 @@ export function describeThrown(
     const known = code?.startsWith('SQLITE_') ? /^SQLITE_[A-Z]+/.exec(code)?.[0] : code;
     const name = known === 'SQLITE_ERROR' && hasNoTable(error) ? 'ER_NO_SUCH_TABLE' : known;
     const cure =
-      cureOfMessage(error ?? cause) ??
+      (error ? cureOfMessage(error) : cureInside(cause, MAX_DEPTH)) ??
       CURES.find(([codes]) => name !== undefined && codes.split(' ').includes(name))?.[1];
     const thrown = code === undefined ? 'It threw.' : `It threw ${code}.`;
     return { code, message: cure ? `${thrown} ${cure.replace('{store}', store)}` : thrown };
@@ -151,7 +174,18 @@ function cureOfMessage(error: unknown): string | undefined {
   const text = String(message);
   if (routine === 'ExecWithCheckOptions' || / row-level security /.test(text)) return ROW_SECURITY;
   if (/^(?:no pg_hba\.conf entry|pg_hba\.conf rejects connection) /.test(text)) return NOT_ADMITTED;
-  return text === 'The server does not support SSL connections' ? NO_TLS : undefined;
+  if (text === 'The server does not support SSL connections') return NO_TLS;
+  return MESSAGES.find(([beginning]) => beginning.test(text))?.[1];
+}
+
+/** The innermost message that is known. */
+function cureInside(error: unknown, depth: number): string | undefined {
+  if (typeof error !== 'object' || error === null || depth === 0) return undefined;
+  for (const wrapped of INSIDE) {
+    const cure = cureInside((error as Readonly<Record<string, unknown>>)[wrapped], depth - 1);
+    if (cure !== undefined) return cure;
+  }
+  return cureOfMessage(error);
 }
 
 function hasNoTable(error: unknown): boolean {

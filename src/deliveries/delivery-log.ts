@@ -4,7 +4,8 @@ import { ANSWERS, type ErrorCode, HandlerError, helpFor, Rejection } from '../er
 import { describeError, type LogLevel, shorten, silentLogger, Throttle, writeLog } from '../logger.js';
 import type { Delivery, Result } from './delivery.js';
 
-const LEVELS = {
+/** The level of the line of each code. */
+export const LEVELS = {
   SIGNATURE_MISSING: 'warn',
   SIGNATURE_MALFORMED: 'warn',
   SIGNATURE_MISMATCH: 'warn',

@@ -1,5 +1,4 @@
 // The fields that every event has (spec: Webhook event object).
-import * as z from 'zod';
 import type { Issue, Rejection } from '../errors.js';
 
 /** The fields around every payload. */
@@ -54,9 +53,6 @@ export function isEventName(text: string): boolean {
  * An identifier: printable ASCII, so that every store, log and header keeps it unchanged. Postgres refuses a NUL,
  * and two different lone surrogates would become one key.
  */
-export const identifier = z.string().regex(/^[!-~]{1,255}$/, 'expected 1 to 255 printable ASCII characters');
-
-/** The same check as {@link identifier}. */
 export function isIdentifier(value: unknown): value is string {
   return typeof value === 'string' && value.length <= MAX_LENGTH && PRINTABLE.test(value);
 }
@@ -66,14 +62,7 @@ export function isMap(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-export const envelope = z.looseObject({
-  id: identifier,
-  event_name: z.string().refine(isEventName, 'expected <resource>.<action> in printable ASCII'),
-  sandbox: z.boolean(),
-  payload: z.custom<object>(isMap, 'expected object'),
-});
-
-/** The same check as {@link envelope}, without copying the event. zod is only used to say what is wrong. */
+/** The same check as `envelope` in schemas.ts, without copying the event. zod is only used to say what is wrong. */
 export function isEnvelope(value: unknown): value is Envelope {
   if (!isMap(value)) return false;
   const { id, event_name: name, sandbox, payload } = value;

@@ -3,7 +3,9 @@ import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { ConfigurationError } from '../errors.js';
 import { show } from '../misuse.js';
 import { isEventName } from './envelope.js';
-import { fitsTransactionPaid, type TransactionPaidPayload, transactionPaidPayload } from './transaction.js';
+import { ownSchema } from './issues.js';
+import { withSchemas } from './load-schemas.js';
+import { fitsTransactionPaid, type TransactionPaidPayload } from './transaction.js';
 
 /** Payload types of the events that the service documents, by name. */
 export interface BuiltInPayloads {
@@ -11,27 +13,20 @@ export interface BuiltInPayloads {
 }
 
 /** Nearly every payload passes the fast check. zod only checks the others. */
-const transactionPaid: StandardSchemaV1 = {
+const transactionPaid: StandardSchemaV1 = ownSchema({
   '~standard': {
     version: 1,
     vendor: 'payment-webhooks',
     validate: (payload) =>
       fitsTransactionPaid(payload)
         ? { value: payload }
-        : transactionPaidPayload['~standard'].validate(payload),
+        : withSchemas(({ transactionPaidPayload }) => transactionPaidPayload['~standard'].validate(payload)),
   },
-};
+});
 
 const BUILT_IN: Readonly<Record<keyof BuiltInPayloads, StandardSchemaV1>> = {
   'transaction.paid': transactionPaid,
 };
-
-const OWN: ReadonlySet<StandardSchemaV1> = new Set([...Object.values(BUILT_IN), transactionPaidPayload]);
-
-/** Whether a schema is from this package. The messages of such a schema quote nothing from the event. */
-export function isOwnSchema(schema: StandardSchemaV1): boolean {
-  return OWN.has(schema);
-}
 
 /** Names of the events that the service documents. */
 export const builtInEventNames = Object.keys(BUILT_IN) as (keyof BuiltInPayloads)[];
@@ -90,7 +85,7 @@ export function markUnknown<Event extends object>(event: Event): Event {
 }
 
 /**
- * Whether an event that `constructEvent` returned is a declared one; narrows it to the union.
+ * Whether an event that `constructEvent` of `payment-webhooks/verify` returned is a declared one; narrows it to the union.
  *
  * @example
  * const event = constructEvent({ rawBody, signature, privateKey });

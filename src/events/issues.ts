@@ -2,6 +2,19 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { Issue } from '../errors.js';
 
+const OWN = new WeakSet<StandardSchemaV1>();
+
+/** Marks a schema of this package. */
+export function ownSchema<Schema extends StandardSchemaV1>(schema: Schema): Schema {
+  OWN.add(schema);
+  return schema;
+}
+
+/** Whether a schema is from this package. The messages of such a schema quote nothing from the event. */
+export function isOwnSchema(schema: StandardSchemaV1): boolean {
+  return OWN.has(schema);
+}
+
 /** How many issues of one event are reported. */
 const MAX_ISSUES = 20;
 

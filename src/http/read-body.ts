@@ -1,11 +1,7 @@
 // Reads the bytes of a body from a stream of Node or of fetch, within a limit and a deadline.
-import { EventEmitter } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { clearImmediate, setImmediate } from 'node:timers';
-import getRawBody from 'raw-body';
-
-/** Why there is no body. */
-export type BodyFailure = 'aborted' | 'timeout' | 'other length' | 'text' | 'too large' | 'no memory';
+import { type BodyCollector, type BodyFailure, SizedBody } from './sized-body.js';
 
 export interface BodyRules {
   /** The announced length of the body; undefined if it is not announced. */
@@ -19,7 +15,8 @@ export interface BodyRules {
 /** Reads the body of a Node request. Every listener costs a microsecond with Express 5 on Node 20. */
 export function readBody(stream: IncomingMessage, rules: BodyRules): Promise<Buffer | BodyFailure> {
   return new Promise((resolve) => {
-    const collector = collectBody(rules);
+    let collector: BodyCollector;
+    let settled = false;
     let deadline: NodeJS.Timeout | undefined;
     // Most bodies arrive with their headers and need no timer, which costs eight times as much as an immediate.
     const arming = setImmediate(() => {
@@ -27,6 +24,7 @@ export function readBody(stream: IncomingMessage, rules: BodyRules): Promise<Buf
       deadline = setTimeout(() => setImmediate(settle, 'timeout'), rules.timeout);
     });
     const settle = (body: Buffer | BodyFailure) => {
+      settled = true;
       clearImmediate(arming);
       clearTimeout(deadline);
       stream.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose);
@@ -41,15 +39,26 @@ export function readBody(stream: IncomingMessage, rules: BodyRules): Promise<Buf
     // Not at the last byte: only when its request has ended does `server.close()` treat the connection as idle.
     const onEnd = () => settle(attempt(() => collector.end()));
     const onClose = () => settle('aborted');
-    stream.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
-    // A middleware may have paused it, and will not resume it again.
-    stream.resume();
+    const collectWith = (ready: BodyCollector | 'not loaded') => {
+      if (settled) return;
+      if (ready === 'not loaded') return settle(ready);
+      collector = ready;
+      stream.on('data', onData).on('end', onEnd);
+      // A middleware may have paused it, and will not resume it again.
+      stream.resume();
+    };
+    // Before raw-body is loaded: without a listener, an 'error' meanwhile would end the process.
+    stream.on('close', onClose).on('error', onClose);
+    const made = collectorOf(rules);
+    if (!('then' in made)) return collectWith(made);
+    stream.pause();
+    made.then(collectWith);
   });
 }
 
 /** Reads the body of a fetch Request, which must be unread and not locked. Never rejects. */
 export async function readWebBody(request: Request, rules: BodyRules): Promise<Buffer | BodyFailure> {
-  if (!request.body) return attempt(() => collectBody(rules).end());
+  if (!request.body) return rules.length ? 'other length' : Buffer.alloc(0);
   if (senderHasLeft(request)) return 'aborted';
   const { signal } = request;
   const reader = request.body.getReader();
@@ -72,7 +81,8 @@ async function readAll(
   reader: ReadableStreamDefaultReader<unknown>,
   rules: BodyRules,
 ): Promise<Buffer | BodyFailure> {
-  const collector = collectBody(rules);
+  const collector = await collectorOf(rules);
+  if (collector === 'not loaded') return collector;
   try {
     for (;;) {
       const { done, value } = await reader.read();
@@ -98,15 +108,17 @@ export function senderHasLeft({ signal }: Request): boolean {
   return signal?.aborted ?? false;
 }
 
-/** Collects the chunks of one body. Both methods throw when out of memory. */
-interface BodyCollector {
-  /** Keeps the chunk or a copy of it. @returns a failure, which ends the reading */
-  add(chunk: Buffer): BodyFailure | undefined;
-  end(): Buffer | BodyFailure;
-}
+let Chunked: typeof import('./chunked-body.js').ChunkedBody | undefined;
 
-export function collectBody({ length, limit }: Pick<BodyRules, 'length' | 'limit'>): BodyCollector {
-  return length ? new SizedBody(length) : new ChunkedBody(limit, length);
+/** Returns a promise only until raw-body is loaded. It never rejects. */
+function collectorOf({ length, limit }: BodyRules): BodyCollector | Promise<BodyCollector | 'not loaded'> {
+  if (length !== undefined) return new SizedBody(length);
+  if (Chunked) return new Chunked(limit);
+  const loading = import('./chunked-body.js').then(({ ChunkedBody }) => {
+    Chunked = ChunkedBody;
+    return new ChunkedBody(limit);
+  });
+  return loading.catch(() => 'not loaded' as const);
 }
 
 /** A collector only throws when out of memory. Thrown in a stream listener, that would end the process. */
@@ -115,81 +127,5 @@ function attempt<Result>(step: () => Result): Result | 'no memory' {
     return step();
   } catch {
     return 'no memory';
-  }
-}
-
-/** A body with a Content-Length. Each chunk from Node has its own memory, so a body in one chunk is that chunk. */
-class SizedBody implements BodyCollector {
-  readonly #length: number;
-  #bytes: Buffer | undefined;
-  #received = 0;
-
-  constructor(length: number) {
-    this.#length = length;
-  }
-
-  add(chunk: Buffer): BodyFailure | undefined {
-    if (this.#received + chunk.length > this.#length) return 'other length';
-    if (chunk.length === this.#length) {
-      this.#bytes = chunk;
-    } else {
-      // Not from the pool: a small body would retain a whole slab of the pool.
-      this.#bytes ??= Buffer.allocUnsafeSlow(this.#length);
-      chunk.copy(this.#bytes, this.#received);
-    }
-    this.#received += chunk.length;
-    return undefined;
-  }
-
-  end(): Buffer | BodyFailure {
-    return this.#bytes && this.#received === this.#length ? this.#bytes : 'other length';
-  }
-}
-
-const SLAB_BYTES = 16_384;
-
-/** A body of unknown length. raw-body keeps every chunk, and a chunk of one byte takes 200 bytes, so it is given slabs. */
-class ChunkedBody implements BodyCollector {
-  readonly #source = new EventEmitter();
-  readonly #limit: number;
-  #slab: Buffer | undefined;
-  #used = 0;
-  #received = 0;
-  #result: Buffer | BodyFailure | undefined;
-
-  constructor(limit: number, length: number | undefined) {
-    this.#limit = limit;
-    getRawBody(
-      this.#source as unknown as NodeJS.ReadableStream,
-      { limit, length: length ?? null },
-      (error, bytes) => {
-        const failure = error?.type === 'entity.too.large' ? 'too large' : 'other length';
-        this.#result = error ? failure : bytes;
-      },
-    );
-  }
-
-  add(chunk: Buffer): BodyFailure | undefined {
-    this.#received += chunk.length;
-    for (let at = 0; at < chunk.length && !this.#result; ) {
-      this.#slab ??= Buffer.allocUnsafeSlow(SLAB_BYTES);
-      const copied = chunk.copy(this.#slab, this.#used, at);
-      at += copied;
-      this.#used += copied;
-      if (this.#used === SLAB_BYTES || this.#received > this.#limit) this.#flush();
-    }
-    return this.#result as BodyFailure | undefined;
-  }
-
-  end(): Buffer | BodyFailure {
-    this.#flush();
-    this.#source.emit('end');
-    return this.#result ?? 'aborted';
-  }
-
-  #flush(): void {
-    if (this.#slab) this.#source.emit('data', this.#slab.subarray(0, this.#used));
-    this.#slab = undefined;
-    this.#used = 0;
   }
 }

@@ -8,7 +8,7 @@ import {
   type MeterProvider,
   metrics,
 } from '@opentelemetry/api';
-import type { DeliveryRecord, ExhaustedLetter } from '../observer.js';
+import { BATCHES, type DeliveryRecord, type ExhaustedLetter, type StoreBatch } from '../observer.js';
 import { type HandlerCall, SCOPE } from './spans.js';
 
 /** The value that OpenTelemetry defines for anything outside a known set. */
@@ -58,6 +58,15 @@ export class DeliveryMetrics {
     this.#handlerDuration = histogram('webhook.handler.duration', fromCall, HANDLER_SECONDS);
     const waited = 'How long a delivery waited for the store.';
     this.#storeDuration = histogram('webhook.store.duration', waited, STORE_SECONDS);
+    const batches = meter.createHistogram('webhook.store.batch.size', {
+      unit: '{call}',
+      description: 'How many calls of deliveries shared a statement of a SQL store.',
+      advice: { explicitBucketBoundaries: [1, 2, 4, 8, 16, 32, 64, 128, 200] },
+    });
+    BATCHES.subscribe((batch) => {
+      const { step, size } = batch as StoreBatch;
+      batches.record(size, { 'webhook.store.step': step });
+    });
     meter
       .createObservableUpDownCounter('webhook.in_flight', {
         unit: '{delivery}',

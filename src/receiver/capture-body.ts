@@ -2,8 +2,9 @@
 
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { types } from 'node:util';
-import { Rejection } from '../errors.js';
-import { type BodyFailure, type BodyRules, readBody, readWebBody } from '../http/read-body.js';
+import { internalError, Rejection } from '../errors.js';
+import { type BodyRules, readBody, readWebBody } from '../http/read-body.js';
+import type { BodyFailure } from '../http/sized-body.js';
 import type { Configuration } from '../options/options.js';
 
 /** A Node request, a fetch Request, or the body that a platform has already read. */
@@ -19,6 +20,9 @@ const REQUEST_READ =
   'first, read a copy (request.clone()), or pass the bytes that were read to hooks.receive({ rawBody, headers: request.headers }).';
 const REQUEST_TEXT =
   'The body of the Request is a stream of something other than bytes. Pass the original Request to hooks.fetch().';
+const NOT_LOADED =
+  'The receiver could not load raw-body, which reads bodies of unknown length. Were files of node_modules replaced while the ' +
+  'process ran? Restart it.';
 const UNKNOWN_READER =
   'Something read the body before the receiver, and did not keep the bytes. In Fastify call it in an onRequest hook.';
 const NEXT =
@@ -102,6 +106,8 @@ function rejectionOf(why: BodyFailure, limit: number): Rejection {
       return tooLarge(limit);
     case 'no memory':
       return new Rejection('OVERLOADED', { hint: 'Out of memory while reading the body.' });
+    case 'not loaded':
+      return internalError(NOT_LOADED, undefined);
   }
 }
 

@@ -4,10 +4,11 @@ import { isUtf8 } from 'node:buffer';
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { parse, safeParse } from 'secure-json-parse';
 import { digestOf } from '../claims/fingerprint.js';
-import { Rejection } from '../errors.js';
-import { type Decoded, type Envelope, envelope, isEnvelope, isEventName, isMap } from '../events/envelope.js';
-import { isOwnSchema, markUnknown } from '../events/event.js';
-import { toIssues } from '../events/issues.js';
+import { internalError, Rejection } from '../errors.js';
+import { type Decoded, type Envelope, isEnvelope, isEventName, isMap } from '../events/envelope.js';
+import { markUnknown } from '../events/event.js';
+import { isOwnSchema, toIssues } from '../events/issues.js';
+import { SCHEMAS_NOT_LOADED, withSchemas } from '../events/load-schemas.js';
 import { roundedIntegers } from '../events/transaction.js';
 import type { Configuration } from '../options/options.js';
 import type { SigningKey } from '../signature.js';
@@ -20,9 +21,10 @@ type DecodeRules = Pick<Configuration, 'events' | 'sandbox'> &
 const SUSPICIOUS = ['\\u', '__proto__', 'constructor', '\ufeff'];
 /** The name of an event that has no usable one. */
 const UNNAMED = 'invalid.envelope';
+const SCHEMA_THREW = 'The schema declared for this event threw.';
 const SLOW_SCHEMA = 'The schema declared for this event took longer than storeTimeout.';
 
-/** Returns a promise only if a schema validates asynchronously. */
+/** Returns a promise only if a schema validates asynchronously, or is not loaded yet. */
 export function decodeEvent(
   bytes: Buffer,
   key: Pick<SigningKey, 'sandbox'>,
@@ -32,11 +34,12 @@ export function decodeEvent(
   if (document instanceof Rejection) return document;
   const { json: event, keysDropped } = document;
   if (!isEnvelope(event)) {
-    const { error } = envelope.safeParse(event);
-    const issues = toIssues(error?.issues ?? [], [], true);
-    const rejection = new Rejection('EVENT_INVALID', { issues });
-    if (!rules.deadLetters) return rejection;
-    return decodeDrifted({ bytes, json: event, keysDropped }, key, rules, rejection);
+    const refuse = (rejection: Rejection) =>
+      rules.deadLetters
+        ? decodeDrifted({ bytes, json: event, keysDropped }, key, rules, rejection)
+        : rejection;
+    const explained = explainEnvelope(event);
+    return explained instanceof Rejection ? refuse(explained) : explained.then(refuse);
   }
   // A leaked sandbox key must never mint live money.
   if (key.sandbox && !event.sandbox) return modeMismatch();
@@ -51,6 +54,17 @@ export function decodeEvent(
   return fitted && 'then' in fitted
     ? fitted.then((fit) => conclude(fit, { event, keysDropped, rounded }, rules))
     : conclude(fitted, { event, keysDropped, rounded }, rules);
+}
+
+/** What is wrong with JSON that is not an event. It is not one either if that cannot be said. */
+function explainEnvelope(json: unknown): Rejection | Promise<Rejection> {
+  const explained = withSchemas(({ envelope }) => {
+    const { error } = envelope.safeParse(json);
+    return new Rejection('EVENT_INVALID', { issues: toIssues(error?.issues ?? [], [], true) });
+  });
+  return explained instanceof Rejection
+    ? explained
+    : explained.catch((cause) => internalError(SCHEMAS_NOT_LOADED, cause));
 }
 
 /** For JSON that is not an event: the service signed it, so it may be a payment, and is kept. */
@@ -119,26 +133,28 @@ function fitPayload(
   schema: StandardSchemaV1,
   timeout: number | undefined,
 ): Fit | Promise<Fit> {
+  const isOwn = isOwnSchema(schema);
   const take = (result: StandardSchemaV1.Result<unknown>): Fit => {
     if (!result.issues) {
       event.payload = result.value as object;
       return undefined;
     }
     return new Rejection('EVENT_INVALID', {
-      issues: toIssues(result.issues, ['payload'], isOwnSchema(schema)),
+      issues: toIssues(result.issues, ['payload'], isOwn),
     });
   };
+  const failed = (cause: unknown) => internalError(isOwn ? SCHEMAS_NOT_LOADED : SCHEMA_THREW, cause);
   try {
     const result = schema['~standard'].validate(event.payload);
     // Not by `instanceof`: under Jest the promises of Node's own modules are of another realm.
     if (typeof (result as PromiseLike<unknown>).then !== 'function')
       return take(result as StandardSchemaV1.Result<unknown>);
-    const fit = Promise.resolve(result).then(take).catch(schemaFailed);
-    return timeout
+    const fit = Promise.resolve(result).then(take).catch(failed);
+    return timeout && !isOwn
       ? withDeadline(fit, timeout, () => new Rejection('HANDLER_TIMEOUT', { hint: SLOW_SCHEMA }))
       : fit;
   } catch (error) {
-    return schemaFailed(error);
+    return failed(error);
   }
 }
 
@@ -151,8 +167,4 @@ function conclude(fit: Fit, { event, keysDropped, rounded }: Parsed, { drift }: 
   return drift === 'handle'
     ? { status: 'declared', event, keysDropped, rounded, issues }
     : { status: 'invalid', event, keysDropped, rounded, issues, rejection: fit };
-}
-
-function schemaFailed(cause: unknown): Rejection {
-  return new Rejection('HANDLER_FAILED', { hint: 'The schema declared for this event threw.', cause });
 }

@@ -97,6 +97,58 @@ test.each<[string, Error, string | undefined, string]>([
   expect(describeThrown(cause, 'store')).toEqual({ code, message });
 });
 
+const CLOSED =
+  'Its client is closed, or not connected yet: connect before the first delivery, and close it after hooks.close().';
+const NONE_FREE =
+  'No connection became free in time: use a larger pool, end long transactions, and check that the server is reached.';
+const TOO_SLOW =
+  'The server did not answer within a time limit of its client: look for locks, long statements and a lost network.';
+
+// Each as its client has thrown it: none of them has a code that says what to do.
+test.each<[string, string, string]>([
+  ['pg after end()', 'Cannot use a pool after calling end on the pool', CLOSED],
+  ['a client of pg after end()', 'Client was closed and is not queryable', CLOSED],
+  ['mysql2 after end()', 'Pool is closed.', CLOSED],
+  ['ioredis after quit()', 'Connection is closed.', CLOSED],
+  [
+    'ioredis before it is connected',
+    "Stream isn't writeable and enableOfflineQueue options is false",
+    CLOSED,
+  ],
+  ['redis after close(), or before connect()', 'The client is closed', CLOSED],
+  ['better-sqlite3 after close()', 'The database connection is not open', CLOSED],
+  ['node:sqlite after close()', 'database is not open', CLOSED],
+  ['bun:sqlite after close()', 'Cannot use a closed database', CLOSED],
+  ['libSQL after close()', 'CLIENT_CLOSED: The client is closed', CLOSED],
+  ['postgres.js after end()', 'write CONNECTION_ENDED 127.0.0.1:5432', CLOSED],
+  ['TypeORM before initialize()', 'Driver not Connected', CLOSED],
+  ['Knex after destroy()', 'Unable to acquire a connection', CLOSED],
+  ['a pool of pg in use', 'timeout exceeded when trying to connect', NONE_FREE],
+  [
+    'a pool of Knex in use',
+    'Knex: Timeout acquiring a connection. The pool is probably full. Are you missing a .transacting(trx) call?',
+    NONE_FREE,
+  ],
+  ['a pool of mysql2 in use', 'Queue limit reached.', NONE_FREE],
+  ['a pool of mysql2 that does not wait', 'No connections available.', NONE_FREE],
+  ['query_timeout of pg', 'Query read timeout', TOO_SLOW],
+  ['commandTimeout of ioredis', 'Command timed out', TOO_SLOW],
+  [
+    'ioredis 5.10 on a cluster',
+    'All keys in the pipeline should belong to the same slots allocation group',
+    "ioredis before 5.11 pipelines these keys to a wrong node: update it, or set autoPipeliningIgnoredCommands: ['EVALSHA', 'EVAL'].",
+  ],
+  [
+    'libSQL in memory, in a transaction',
+    'TRANSACTION_ACTIVE: This client has a single connection, which an open transaction is holding.',
+    'A transaction holds the only connection of this libSQL client: use a file: URL.',
+  ],
+])('%s is known by its message, also inside the error of an ORM', (_what, message, cure) => {
+  for (const thrown of [new Error(message), new Error('secret', { cause: new Error(message) })])
+    expect(describeThrown(thrown, 'store')).toEqual({ code: undefined, message: `It threw. ${cure}` });
+  expect(describeThrown(new Error(`secret ${message}`), 'store').message).toBe('It threw.');
+});
+
 test('the table of dead letters has its own migrate()', () => {
   const { message } = describeThrown(coded('42P01'), 'deadLetters');
   expect(message).toBe('It threw 42P01. The table does not exist: call deadLetters.migrate().');

@@ -27,7 +27,7 @@ ${config}
 export default hooks;
 `;
 
-const [matcher] = /\{ matcher: [^}]*\}/.exec(readFileSync(join(ROOT, 'docs/nextjs.md'), 'utf8')) ?? [];
+const [matcher] = /\{ matcher: [^}]*\}/.exec(readFileSync(join(ROOT, 'docs/frameworks.md'), 'utf8')) ?? [];
 
 /** Sees every other path, and says so. */
 const PROXY = `import { NextResponse } from 'next/server';

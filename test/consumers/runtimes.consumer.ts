@@ -99,7 +99,7 @@ function paid(order_id = 'any') {
   return fixtures.transactionPaid({ payload: { transaction: { order_id } } });
 }
 
-const page = ['fetch', 'cloudflare-workers'].flatMap((name) => codeBlocks(join(ROOT, `docs/${name}.md`)));
+const page = codeBlocks(join(ROOT, 'docs/frameworks.md'));
 
 /** A file that the pages show. */
 function shown(file: string): string {
@@ -242,7 +242,7 @@ for (const runtime of RUNTIMES) {
       for (const { id } of events) await running?.printed(`aborted ${id} in ${id}`);
     });
 
-    test('the app of docs/fetch.md runs as it stands there', async () => {
+    test('the app of docs/frameworks.md runs as it stands there', async () => {
       await running?.stop();
       project.write('app.ts', shown('app.ts'));
       await serve('app.ts');

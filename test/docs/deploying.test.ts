@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { fixtures } from 'payment-webhooks/testing';
 import type { Pool } from 'pg';
 import { delivery } from '../setup/delivery.js';
+import { INBOX } from '../setup/doc-blocks.js';
 import { send } from '../setup/endpoint.js';
 import { fileIn } from '../setup/markdown.js';
 import { needing } from '../setup/platform.js';
@@ -17,21 +18,26 @@ import { ROOT, type Running, startUntil } from '../setup/shell.js';
 const folder = join(ROOT, '.scratch/deploying');
 const privateKey = 'pri_deploying';
 const paid = () => delivery(fixtures.transactionPaid(), privateKey);
-/** Stands for the hooks.ts of the page, whose stores need a Postgres. */
+/** Stand for the hooks.ts of the page and for its inbox, which need a Postgres. */
 const HOOKS = `
 import { receiver } from 'payment-webhooks';
 export const hooks = receiver({ handlers: { 'transaction.paid': async () => {} } });
-export const pool = { end: async () => {} };
 `;
+const POOL = 'export const pool = { end: async () => {} };';
 let port: number;
 let server: Running;
 
 const shown = (file: string) => fileIn(join(ROOT, 'docs/deploying.md'), file);
 
-async function startServer(name: string, hooks: string, more: Record<string, string> = {}): Promise<void> {
+async function startServer(
+  name: string,
+  { hooks, inbox }: { hooks: string; inbox: string },
+  more: Record<string, string> = {},
+): Promise<void> {
   const inside = join(folder, name);
   mkdirSync(inside, { recursive: true });
   writeFileSync(join(inside, 'hooks.ts'), hooks);
+  writeFileSync(join(inside, 'inbox.ts'), inbox);
   writeFileSync(join(inside, 'server.ts'), `${shown('server.ts')}console.log('started');\n`);
   port = await freePort();
   const env = { PORT: String(port), SERVICE_PRIVATE_KEY: privateKey, ...more };
@@ -48,7 +54,7 @@ async function statusOf(path: string): Promise<number> {
 }
 
 test('the program takes deliveries, and when it is told to stop it answers all of them and ends', async () => {
-  await startServer('alone', HOOKS);
+  await startServer('alone', { hooks: HOOKS, inbox: POOL });
   expect(await send(port, paid())).toMatchObject({ status: 200 });
   expect([await statusOf('/livez'), await statusOf('/readyz')]).toEqual([200, 200]);
 
@@ -98,7 +104,7 @@ needing('postgres').describe('the receiver of the page, on a Postgres', () => {
 
   test('waits for the order, marks it as paid once, and keeps no letter of it', async () => {
     const secrets = { DATABASE_URL: url.href, LETTER_KEY: randomBytes(32).toString('base64') };
-    await startServer('whole', shown('hooks.ts'), secrets);
+    await startServer('whole', { hooks: shown('hooks.ts'), inbox: INBOX }, secrets);
     const letters = async () =>
       (await pool.query('SELECT count(*)::int AS count FROM dead_letter')).rows[0].count;
 

@@ -1,7 +1,6 @@
 // With `drift: 'handle'` the handlers of an event run also when its payload does not fit, and are told where.
 import { describe, expect, test } from '@jest/globals';
 import {
-  constructEvent,
   type EventSchemas,
   type Handler,
   type HandlerContext,
@@ -11,6 +10,7 @@ import {
   type ReceiverOptions,
   type TransactionPaid,
 } from 'payment-webhooks';
+import { constructEvent } from 'payment-webhooks/verify';
 import * as v from 'valibot';
 import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';

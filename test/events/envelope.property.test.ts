@@ -1,7 +1,8 @@
 // The two ways to look at an envelope: the quick one decides, and the schema has to agree with it.
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { envelope, isEnvelope } from '../../src/events/envelope.js';
+import { isEnvelope } from '../../src/events/envelope.js';
+import { envelope } from '../../src/events/schemas.js';
 
 const fits = {
   id: fc.stringMatching(/^[!-~]{1,255}$/),

@@ -1,7 +1,7 @@
 // The two ways to look at a payload of `transaction.paid`: the quick one decides, and the schema has to agree with it.
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { transactionPaidPayload } from 'payment-webhooks';
+import { transactionPaidPayload } from 'payment-webhooks/verify';
 import { declareEvents } from '../../src/events/event.js';
 import { fitsTransactionPaid } from '../../src/events/transaction.js';
 import { fixtures } from '../../src/fixtures/fixture.js';

@@ -72,7 +72,7 @@ describe('mounted as in the example', () => {
   });
 });
 
-describe('what docs/fastify.md warns of', () => {
+describe('what docs/frameworks.md warns of', () => {
   test('in a route the parser of Fastify has read the body, and the answer says so', async () => {
     const { hooks, log } = hooksWith(async () => {});
     const server = fastify();

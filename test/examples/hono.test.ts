@@ -16,7 +16,7 @@ const hooks = receiver({
   handlers: { 'transaction.paid': async () => {} },
 });
 
-describe('what docs/hono.md warns of', () => {
+describe('what docs/frameworks.md warns of', () => {
   let server: Server;
 
   async function serving(app: Hono): Promise<number> {

@@ -1,7 +1,7 @@
 // Turns the TypeScript blocks of the docs into files that a compiler and Node can read.
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type CodeBlock, codeBlocks } from './markdown.js';
+import { type CodeBlock, codeBlocks, fileIn } from './markdown.js';
 import { ROOT } from './shell.js';
 
 export interface Snippet extends CodeBlock {
@@ -22,16 +22,20 @@ const PRELUDE_NAMES = [
     declared ?? (listed ?? '').split(',').map((name) => name.trim().split(' ').at(-1) ?? ''),
 );
 
+/** Other pages import the file of "Set up Postgres" instead of repeating it. */
+export const INBOX = fileIn(join(ROOT, 'docs/postgres.md'), 'inbox.ts');
+
 /** Whether the block is a part of a file of an example, as its mark names it: `examples/hono/app.ts`. */
 export const isOfExample = ({ mark }: CodeBlock) => mark.startsWith('examples/');
 
-/** A block whose first line is `// name.ts` is a file of that name, which other blocks of the doc can import. */
+/** A block whose first line is `// name.ts` is a file of that name, which other blocks of the doc can import, besides `inbox.ts`. */
 export function writeSnippets(docs: readonly string[]): Snippet[] {
   rmSync(FOLDER, { recursive: true, force: true });
   return docs.flatMap((doc) => {
     const folder = join(FOLDER, doc.replace(/\W+/g, '-'));
     mkdirSync(folder, { recursive: true });
     const blocks = codeBlocks(join(ROOT, doc));
+    writeFileSync(join(folder, 'inbox.ts'), INBOX);
     return blocks.flatMap((block, index) => {
       if (block.language !== 'ts' || isOfExample(block)) return [];
       const name = /^\/\/ ([\w.-]+\.ts)$/m.exec(block.text.split('\n')[0] ?? '')?.[1];

@@ -15,10 +15,10 @@ export const DOORS: Readonly<Record<string, Door>> = {
   '.': {
     values: namesIn(`
       BodyError ConfigurationError EventError HandlerError NonRetriableError RetryAfterError SignatureError
-      StoreError WebhookError cachedKeys constructEvent isKnown keepRawBody memoryDeadLetters memoryInbox memoryStore
-      receiver transactionPaidPayload verifySignature`),
+      StoreError WebhookError cachedKeys isKnown keepRawBody memoryDeadLetters memoryInbox memoryStore
+      receiver verifySignature`),
     types: namesIn(`
-      Answer BodyCode CachedKeysOptions Card Claim Completion ForgetResult ForgottenEvent HandlerClaim HandlerEnd Once WithOnce ClaimRequest ClaimResult ConstructEventOptions Customer
+      Answer BodyCode CachedKeysOptions Card Claim Completion ForgetResult ForgottenEvent HandlerClaim HandlerEnd Once WithOnce ClaimRequest ClaimResult Customer
       DeadLetter DeadLetterChange DeadLetterContent DeadLetterCount DeadLetterFilter DeadLetterGroup
       DeadLetterPage DeadLetterPageRequest DeadLetterQuery DeadLetterReason DeadLetterStore DeadLetters
       DeliveryRecord Discarded DriftPolicy ErrorCode EventName EventOf EventSchemas ExhaustedLetter
@@ -29,6 +29,12 @@ export const DOORS: Readonly<Record<string, Door>> = {
       RedriveOptions RedriveReason ReplayCounts ReplayEnd ReplayFilter ReplayOptions ReplayProgress
       ReplayReport ReplayedEvents SandboxPolicy SignatureCode StoreCode Transaction TransactionPaid
       TransactionPaidPayload UnknownEvent WebhookEvent`),
+  },
+  './verify': {
+    values: namesIn(`constructEvent transactionPaidPayload verifySignature`),
+    types: namesIn(`
+      Card ConstructEventOptions Customer EventName EventOf EventSchemas Json PaymentMethod Payloads PrivateKey Transaction
+      TransactionPaid TransactionPaidPayload UnknownEvent WebhookEvent`),
   },
   './stores/postgres': {
     values: namesIn(`postgresDeadLetters postgresInbox postgresStore`),

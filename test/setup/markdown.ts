@@ -48,6 +48,13 @@ export function tableBelow(file: string, heading: string): string[][] {
   });
 }
 
+/** The text below a heading, with its sub-sections, up to the next heading of its level. */
+export function sectionOf(file: string, heading: string): string {
+  const level = /^#+/.exec(heading)?.[0] ?? '#';
+  const [, section = ''] = `\n${readFileSync(file, 'utf8')}`.split(`\n${heading}\n`);
+  return section.split(`\n${level} `)[0] ?? '';
+}
+
 /** What stands in backticks in a cell. */
 export function codesIn(cell = ''): string[] {
   return [...cell.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code);

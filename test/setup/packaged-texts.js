@@ -12,18 +12,16 @@ const require = createRequire(import.meta.url);
 export function putTextsIntoModules(dist) {
   for (const module of MODULES) {
     const exported = Object.entries(require(`${dist}/cjs/${module}.js`));
-    const texts = exported.map(([name, read]) => [name, `new Map(${JSON.stringify([...read()])})`]);
-    write(`${dist}/cjs/${module}.js`, texts, (name) => `exports.${name} = `);
-    write(`${dist}/esm/${module}.js`, texts, (name) => `export const ${name} = `);
+    const lines = exported.map(([name, read]) => {
+      const map = `new Map(${JSON.stringify([...read()])})`;
+      return `const ${name}Texts = ${map};\nexports.${name} = () => ${name}Texts;\n`;
+    });
+    writeFileSync(`${dist}/cjs/${module}.js`, lines.join(''));
+    // The command line has no ES modules. The others have their texts from here, so that these are shipped once.
+    const names = exported.map(([name]) => name).join(', ');
+    const up = '../'.repeat(module.split('/').length);
+    const passedOn = `export { ${names} } from '${up}cjs/${module}.js';\n`;
+    if (existsSync(`${dist}/esm/${module}.js`)) writeFileSync(`${dist}/esm/${module}.js`, passedOn);
   }
   for (const half of ['cjs', 'esm']) rmSync(`${dist}/${half}/${READER}.js`);
-}
-
-/** The ES modules have no command line. */
-function write(file, texts, exportAs) {
-  if (!existsSync(file)) return;
-  const lines = texts.map(
-    ([name, map]) => `const ${name}Texts = ${map};\n${exportAs(name)}() => ${name}Texts;\n`,
-  );
-  writeFileSync(file, lines.join(''));
 }

@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { StandardSchemaV1 } from '@standard-schema/spec';
-import { constructEvent, receiver } from 'payment-webhooks';
+import { receiver } from 'payment-webhooks';
+import { constructEvent } from 'payment-webhooks/verify';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { delivery, KEY, type SentDelivery } from './delivery.js';
 

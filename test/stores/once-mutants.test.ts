@@ -1,4 +1,5 @@
-// Whether the contract notices a broken `once`: the sources of sqlStore() are damaged in one place at a time.
+// Whether the contract notices a broken `once`, and a broken batch: the sources of sqlStore() are damaged in one place at a time.
+import * as asyncHooks from 'node:async_hooks';
 import { randomBytes } from 'node:crypto';
 import * as timers from 'node:timers/promises';
 import { afterAll, beforeAll, describe } from '@jest/globals';
@@ -7,16 +8,21 @@ import { Pool, type PoolClient } from 'pg';
 import * as lockOfClaim from '../../src/claims/lock-of-claim.js';
 import * as token from '../../src/contracts/token.js';
 import * as errors from '../../src/errors.js';
+import * as logger from '../../src/logger.js';
 import * as misuse from '../../src/misuse.js';
+import * as observer from '../../src/observer.js';
+import * as defineOptions from '../../src/options/define-options.js';
 import * as inboxTables from '../../src/stores/inbox/tables.js';
 import * as mysqlLetters from '../../src/stores/letters/mysql.js';
 import * as postgresLetters from '../../src/stores/letters/postgres.js';
 import * as letters from '../../src/stores/letters/sql.js';
 import * as sqliteLetters from '../../src/stores/letters/sqlite.js';
 import * as connections from '../../src/stores/sql/any-connections.js';
+import * as batches from '../../src/stores/sql/batches.js';
 import * as conflicts from '../../src/stores/sql/conflicts.js';
 import * as dialect from '../../src/stores/sql/dialect.js';
 import * as mysql from '../../src/stores/sql/mysql.js';
+import * as once from '../../src/stores/sql/once.js';
 import * as onceSync from '../../src/stores/sql/once-sync.js';
 import * as postgres from '../../src/stores/sql/postgres.js';
 import * as sqlite from '../../src/stores/sql/sqlite.js';
@@ -57,7 +63,7 @@ const mutants = ({ notWaiting, outside }: Own): Readonly<Record<string, readonly
     ['has one token for a run', 'this.newRow = newRow;', 'const only = newRow(); this.newRow = () => only;'],
   ],
   'an event is not completed while writes': [
-    ['reads nothing back', 'if (rows.length === 0) return', 'if (true) return'],
+    ['reads nothing back', 'call.rows.length > 0 ? dialect.completeAfter(run, call) :', ''],
   ],
   'forget() also forgets what handlers wrote': [
     [
@@ -92,6 +98,18 @@ const IN_SQLITE = mutants({
   ],
 });
 
+const CONFIRM = 'if (written.has(waiting.call.token)) waiting.settle(confirmed);';
+const IN_BATCHES = {
+  'one of 24 concurrent claims of a new key': [
+    [
+      'answers by the key',
+      CONFIRM,
+      'if (calls.some(({ key, token }) => key === waiting.call.key && written.has(token))) waiting.settle(confirmed);',
+    ],
+    ['grants what it has not confirmed', CONFIRM, 'if (written) waiting.settle(confirmed);'],
+  ],
+} as const;
+
 const MODULES = {
   '../../claims/lock-of-claim.js': lockOfClaim,
   '../../contracts/token.js': token,
@@ -99,8 +117,11 @@ const MODULES = {
   '../errors.js': errors,
   '../../misuse.js': misuse,
   '../misuse.js': misuse,
+  '../options/define-options.js': defineOptions,
   '../time.js': duration,
+  'node:async_hooks': asyncHooks,
   'node:timers/promises': timers,
+  './batches.js': batches,
   './conflicts.js': conflicts,
   './dialect.js': dialect,
   './statement.js': statement,
@@ -192,6 +213,31 @@ needing('postgres').describe('the store contract, for once', () => {
       },
       complaint: COMPLAINT,
       damages: IN_POSTGRES,
+    });
+  });
+
+  describe('by sqlStore, for calls that share a statement', () => {
+    noticesEachDamage<typeof sqlStore>({
+      sources: ['stores/sql/batches', 'stores/sql/engine', 'stores/sql'],
+      exported: 'sqlStore',
+      modules: {
+        ...{
+          ...MODULES,
+          './batches.js': undefined,
+          '../../logger.js': logger,
+          '../../observer.js': observer,
+        },
+        ...{ '../../time.js': duration, './sql/sqlite.js': sqlite, './sql/postgres.js': postgres },
+        ...{ './once.js': once, './once-sync.js': onceSync },
+      },
+      contract: (create) => {
+        const cases = storeContract({
+          create: () => create({ ...overPg(pool), table: `${schema}.webhook_event` }),
+        });
+        return cases.filter(({ name }) => Object.keys(IN_BATCHES).some((begin) => name.startsWith(begin)));
+      },
+      complaint: COMPLAINT,
+      damages: IN_BATCHES,
     });
   });
 });

@@ -129,6 +129,21 @@ needing('postgres').describe('postgresStore on a pool of pg', () => {
       expect(await claim.complete()).toBe(true);
     });
   });
+
+  test('goes on without preparing when a migration has changed a type that a prepared statement returns', async () => {
+    const store = postgresStore({ pool: onlyClient(), table: world.table });
+    const write = async () => {
+      const claim = granted(await store.claim('altered', bytes));
+      const end = claim.forHandler?.('pay').context.once(() => {});
+      return Promise.allSettled([end]).finally(() => claim.release([]));
+    };
+    for (const type of ['varchar(300)', 'text']) {
+      for (let attempt = 1; attempt <= 2; attempt += 1)
+        expect(await write()).toMatchObject([{ status: 'fulfilled' }]);
+      await world.observe(`ALTER TABLE ${world.table} ALTER COLUMN fingerprint TYPE ${type}`);
+    }
+    expect(await write()).toMatchObject([{ status: 'fulfilled' }]);
+  });
 });
 
 describe('the options of the Postgres store', () => {

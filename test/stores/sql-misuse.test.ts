@@ -1,10 +1,12 @@
 // What sqlStore() is given may be wrong: the client, its rows, and above all the function that runs a transaction.
-import { beforeAll, describe, expect, test } from '@jest/globals';
+import { inspect } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ConfigurationError, RetryAfterError, receiver } from 'payment-webhooks';
-import { type RunTransaction, sqlStore } from 'payment-webhooks/stores/sql';
+import { type RunTransaction, sqlDeadLetters, sqlInbox, sqlStore } from 'payment-webhooks/stores/sql';
 import { fixtures } from 'payment-webhooks/testing';
 import type { Pool, PoolClient } from 'pg';
 import { KEY, receivable } from '../setup/delivery.js';
+import { openSqlite, sqliteFile } from '../setup/open-sqlite.js';
 import { needing } from '../setup/platform.js';
 import { overPg } from '../setup/sql-clients.js';
 import { gate, until } from '../setup/waiting.js';
@@ -164,6 +166,22 @@ needing('postgres').describe('a transaction function that does not keep its word
     ]);
   });
 
+  test('begins on the connection that claims use too: refused, because a rollback would undo them', async () => {
+    const client = await right.client.connect();
+    const transaction = async (work: Work) => {
+      await client.query('BEGIN');
+      await work(client).finally(() => client.query('ROLLBACK'));
+    };
+    const store = sqlStore<PoolClient, PoolClient>({ ...right, client, transaction, table: world.table });
+    const result = await store.claim('shared', request);
+    const handler = result.status === 'claimed' ? result.claim.forHandler?.('pay') : undefined;
+    const once = await Promise.allSettled([handler?.context.once(async () => {})]);
+    const claim = await Promise.allSettled([store.claim('shared too', request)]);
+    client.release();
+    for (const [settled] of [once, claim])
+      expect(inspect(settled)).toMatch(/rejected(?:.|\n)*a client with a connection of its own/);
+  });
+
   test('is missing: once(work) names the option, and once(tx, work) needs none', async () => {
     const { transaction: _, ...rest } = right;
     const store = sqlStore<Pool, PoolClient>({ ...rest, table: world.table });
@@ -173,6 +191,103 @@ needing('postgres').describe('a transaction function that does not keep its word
     await expect(handler?.context.once(none)).rejects.toThrow('needs the option transaction of sqlStore()');
     await right.transaction(async (client) => void (await handler?.context.once(client, none)));
     expect(await world.known('without pay')).toBe(1);
+  });
+});
+
+/** A client of promises over one connection of SQLite, as TypeORM, sqlite3 and the better-sqlite3 adapter of Prisma have. */
+function oneConnection(file?: string) {
+  const db = openSqlite(file);
+  const run = async (sql: string, values: (string | null)[] = []) => {
+    await new Promise(setImmediate);
+    return /RETURNING|^\s*(?:SELECT|PRAGMA)/.test(sql)
+      ? db.prepare(sql).all(...values)
+      : void db.prepare(sql).run(...values);
+  };
+  return { run, close: () => db.close() };
+}
+type OneConnection = Pick<ReturnType<typeof oneConnection>, 'run'>;
+
+needing('SQLite').describe('a client of SQLite with promises', () => {
+  const { file, remove } = sqliteFile();
+  const opened: { close(): unknown }[] = [];
+  afterAll(() => {
+    for (const each of opened) each.close();
+    remove();
+  });
+
+  /** @param given what the work of a transaction gets */
+  async function receiving(client: OneConnection, writer: OneConnection, given: OneConnection) {
+    await writer.run('CREATE TABLE IF NOT EXISTS ledger (line TEXT)');
+    const inbox = sqlInbox<OneConnection, OneConnection>({
+      dialect: 'sqlite',
+      client,
+      query: (by, sql, values) => by.run(sql, values as string[]),
+      transaction: async (work) => {
+        await writer.run('BEGIN');
+        try {
+          await work(given);
+          await writer.run('COMMIT');
+        } catch (error) {
+          await writer.run('ROLLBACK');
+          throw error;
+        }
+      },
+    });
+    const hooks = receiver({ privateKey: KEY, inbox, logger: false });
+    const [inside, go] = [gate(), gate()];
+    hooks.on(
+      'transaction.paid',
+      async ({ payload: { transaction } }, { once }) => {
+        if (transaction.order_id !== 'undone') return;
+        await once(async (tx) => {
+          await tx.run('INSERT INTO ledger VALUES (?)', ['undone']);
+          inside.open();
+          await go.opened;
+          throw new RetryAfterError('30s');
+        }).finally(inside.open);
+      },
+      { name: 'pay' },
+    );
+    const deliver = async (order_id: string) => {
+      const event = fixtures.transactionPaid({ payload: { transaction: { order_id } } });
+      const { body } = await hooks.receive(receivable(event));
+      const { outcome, code } = JSON.parse(body) as { outcome?: string; code?: string };
+      return outcome ?? code;
+    };
+    // Another event comes while the transaction of the first is open, and is rolled back with it.
+    const undone = deliver('undone');
+    await inside.opened;
+    const other = deliver('other');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    go.open();
+    return { answers: [await undone, await other], inbox };
+  }
+
+  test.each(['the client itself', 'another object'])(
+    'with one connection for everything is refused, whether transactions get %s: no event is answered and then undone',
+    async (what) => {
+      const client = oneConnection();
+      opened.push(client);
+      const { run } = client;
+      const { answers, inbox } = await receiving(
+        client,
+        client,
+        what === 'another object' ? { run } : client,
+      );
+      // Not 500: the letter of the first event would not be safe there either.
+      expect(answers).toEqual(['STORE_UNAVAILABLE', 'STORE_UNAVAILABLE']);
+      await expect(inbox.ping()).rejects.toThrow('Give the store a client with a connection of its own');
+    },
+  );
+
+  test('with a connection of its own is not', async () => {
+    const [client, writer] = [oneConnection(file), oneConnection(file)];
+    opened.push(client, writer);
+    // A driver that waits for the lock blocks the process that keeps it.
+    for (const pragma of ['journal_mode = WAL', 'busy_timeout = 10']) await client.run(`PRAGMA ${pragma}`);
+    const { answers, inbox } = await receiving(client, writer, writer);
+    expect(answers).toEqual(['RETRY_LATER', 'processed']);
+    await inbox.ping();
   });
 });
 
@@ -207,6 +322,35 @@ needing('postgres').describe('a query function that does not resolve with rows',
     const given = { ...overPg(pool), table: world.table };
     const store = sqlStore({ ...given, query: (_client, sql, values) => query(sql, values) });
     await expect((async () => store.claim('wrong rows', request))()).rejects.toThrow(message);
+  });
+
+  test('but with bytes in place of text: ping() says so, and not that the server is read-only', async () => {
+    const asBytes = (row: object) =>
+      Object.fromEntries(Object.entries(row).map(([k, v]) => [k, Buffer.from(`${v}`)]));
+    const query = async (_: unknown, sql: string, values: unknown[]) =>
+      (await pool.query(sql, values)).rows.map(asBytes);
+    const store = sqlStore({ ...overPg(pool), table: world.table, query });
+    await expect(store.ping()).rejects.toThrow('that the store cannot read');
+    // MySQL is asked the same question in other words.
+    const mysql = sqlStore({
+      dialect: 'mysql',
+      client: pool,
+      query: async () => [asBytes({ readonly: 0, autocommit: 1 })],
+    });
+    await expect(mysql.ping()).rejects.toThrow('that the store cannot read');
+  });
+
+  test('a migration has no dollar sign, which Sequelize and others take for a placeholder', async () => {
+    const sent: string[] = [];
+    const given = overPg(pool);
+    const query: (typeof given)['query'] = (client, sql, values) => {
+      sent.push(sql);
+      return given.query(client, sql, values);
+    };
+    for (const store of [sqlStore({ ...given, query }), sqlDeadLetters({ ...given, query })])
+      await store.migrate();
+    expect(sent).toHaveLength(2);
+    expect(sent.join()).not.toContain('$');
   });
 });
 

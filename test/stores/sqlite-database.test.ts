@@ -54,6 +54,27 @@ needing('SQLite').describe.each(EACH_SQLITE)('sqliteDatabase() of %s', (_, open)
     expect(query(client, 'SELECT text FROM line', [])).toEqual([{ text: null }]);
   });
 
+  test('reads rows as objects, also if the database returns arrays', () => {
+    type Arrays = { setReturnArrays?(on: boolean): void; raw?(on: boolean): void; reader?: boolean };
+    const db = connect();
+    // As node:sqlite has it from Node 24 on, and better-sqlite3 by another name.
+    const prepare = (sql: string) => {
+      const statement = db.prepare(sql) as ReturnType<Sqlite['prepare']> & Arrays;
+      if (statement.reader) statement.setReturnArrays = (on) => statement.raw?.(on);
+      statement.setReturnArrays?.(true);
+      return statement;
+    };
+    const { query, client } = sqliteDatabase({ prepare, exec: db.exec.bind(db) });
+    expect(query(client, 'SELECT ? AS text', ['é'])).toEqual([{ text: 'é' }]);
+  });
+
+  test('takes the database alone for once(), and says so to the transaction of an ORM', () => {
+    const { query } = sqliteDatabase<object>(connect());
+    expect(() => query({ run: () => {} }, 'BEGIN', [])).toThrow(
+      'once() was given an object. Pass the database itself, also inside a transaction that it has begun: once(db, work).',
+    );
+  });
+
   test('knows whether a transaction is open', () => {
     const { inTransaction, client } = sqliteDatabase(connect());
     expect(inTransaction(client)).toBe(false);

@@ -8,7 +8,6 @@ import {
   type Claim,
   ConfigurationError,
   cachedKeys,
-  constructEvent,
   type DeadLetter,
   type DeadLetterGroup,
   type DeadLetterReason,
@@ -39,7 +38,6 @@ import {
   SignatureError,
   StoreError,
   type TransactionPaid,
-  type transactionPaidPayload,
   type UnknownEvent,
   verifySignature,
   WebhookError,
@@ -47,6 +45,7 @@ import {
 } from 'payment-webhooks';
 import { openTelemetry } from 'payment-webhooks/opentelemetry';
 import { enqueue } from 'payment-webhooks/queues/bullmq';
+import { constructEvent, type transactionPaidPayload } from 'payment-webhooks/verify';
 import { pino } from 'pino';
 import * as v from 'valibot';
 import { z } from 'zod';

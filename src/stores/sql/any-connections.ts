@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ConfigurationError, StoreError } from '../../errors.js';
 import { show } from '../../misuse.js';
 import { anything, type OptionRule } from '../../options/define-options.js';
-import { isBusy, withRetry } from './conflicts.js';
+import { isBusy, saysInside, withRetry } from './conflicts.js';
 import type { Connections, InTransaction, Reply, Row, RunSql, SyncConnections } from './connections.js';
 import { isThenable } from './once.js';
 import { Statement } from './statement.js';
@@ -63,9 +63,18 @@ const SQLITE_CLOCK = new Statement("SELECT typeof(strftime('%s', 'now', 'subsec'
   prepared: false,
 });
 
+/** Fails inside a transaction. Outside it sets what every claim needs. */
+const OUTSIDE_ONLY = new Statement('PRAGMA synchronous = FULL', { prepared: false });
+const IS_INSIDE = 'inside a transaction';
+/** For how long it is waited for: a client that lets its transactions end first answers later. */
+const ASK_MS = 100;
+const ONE_CONNECTION =
+  'client uses the connection of open transactions, whose rollback would undo claims and letters of other events. Give the store ' +
+  'a client with a connection of its own, such as a second DataSource or PrismaClient, or a pool.';
+
 /**
- * For how long a statement waits for a lock of SQLite: less than `storeTimeout`, so that the log names the lock. Of all that wait, one
- * tries: with a synchronous driver a try blocks.
+ * For how long a statement waits for a lock of SQLite: less than `storeTimeout`, so that the log names the lock. Of all that wait,
+ * one tries: with a synchronous driver a try blocks.
  */
 const MAX_BUSY_MS = 1_500;
 const BUSY_PAUSE_MS = 50;
@@ -81,6 +90,9 @@ export class AnyConnections implements Connections {
 
   /** The latest refusal by a lock, and until when nobody tries. */
   #busy: { readonly error: unknown; readonly until: number } | undefined;
+
+  /** Whether client and transactions have separate connections, as far as is known. */
+  #separate: boolean | undefined;
 
   /** @throws {ConfigurationError} if an option is not a dialect, client or function */
   constructor(given: Given) {
@@ -98,6 +110,7 @@ export class AnyConnections implements Connections {
 
   readonly run: RunSql = async (statement, parameters) => {
     const { dialect, client } = this.#given;
+    if (this.#separate === false) throw new StoreError(ONE_CONNECTION);
     const query = () => this.#query(client, statement, parameters);
     if (dialect === 'sqlite') return this.#whenFree(query);
     if (!this.#checked) await this.#checkAutocommit();
@@ -145,7 +158,34 @@ export class AnyConnections implements Connections {
   }
 
   within(transaction: unknown): RunSql {
-    return (statement, parameters) => this.#query(transaction, statement, parameters);
+    const { client, dialect } = this.#given;
+    if (transaction === client) this.#separate = false;
+    const run: RunSql = (statement, parameters) => this.#query(transaction, statement, parameters);
+    if (this.#separate || (this.#separate === undefined && dialect !== 'sqlite')) return run;
+    return async (statement, parameters) => {
+      if (this.#separate === false) throw new ConfigurationError(ONE_CONNECTION);
+      try {
+        return await run(statement, parameters);
+      } catch (error) {
+        // The answer to BEGIN: this is a transaction. Before anything is written in it, the client must be outside of it.
+        if (saysInside(error, 'within a transaction')) await this.#askClient();
+        throw error;
+      }
+    };
+  }
+
+  /** Many clients of SQLite, such as TypeORM, have one connection for everything. */
+  async #askClient(): Promise<void> {
+    const asked = this.#query(this.#given.client, OUTSIDE_ONLY, []).then(
+      () => {
+        this.#separate ??= true;
+      },
+      (error) => {
+        if (saysInside(error, IS_INSIDE)) this.#separate = false;
+      },
+    );
+    await Promise.race([asked, pause(ASK_MS, undefined, { ref: false })]);
+    if (this.#separate === false) throw new ConfigurationError(ONE_CONNECTION);
   }
 
   async migrate(statements: string): Promise<void> {
@@ -256,9 +296,10 @@ async function runOnce(transaction: RunTransaction<unknown>, work: InTransaction
     );
 }
 
-/** Many clients send one statement at a time. */
+/** Many clients send one statement at a time, and some take a dollar sign for a placeholder. */
 function asOneStatement(statements: string): string {
-  return `DO $$BEGIN${statements.replaceAll('SELECT pg_advisory', 'PERFORM pg_advisory')}\nEND$$`;
+  const body = statements.replaceAll('SELECT pg_advisory', 'PERFORM pg_advisory').replaceAll("'", "''");
+  return `DO 'BEGIN${body}\nEND'`;
 }
 
 /** A statement for any client: each placeholder occurs once, in the order of the values, and is text. */

@@ -8,10 +8,20 @@ const CODES = ['code', 'errno', 'sqlState', 'originalCode'] as const;
 const MAX_WRAPPED = 5;
 
 /** Serialization failures and deadlocks in Postgres, MySQL and MariaDB: the whole transaction is rolled back. */
-const CONFLICTS = ['40001', '40P01', 'ER_LOCK_DEADLOCK', 1213, '1213', 'ER_CHECKREAD', 1020, '1020'];
+const CONFLICTS: ReadonlySet<unknown> = new Set([
+  '40001',
+  '40P01',
+  'ER_LOCK_DEADLOCK',
+  1213,
+  '1213',
+  'ER_CHECKREAD',
+  1020,
+  '1020',
+]);
 /** The name of a prepared statement is unknown or taken: a pooler has switched the server connection. */
 const UNPREPARED: ReadonlySet<unknown> = new Set(['26000', '42P05']);
-const RETRIED: ReadonlySet<unknown> = new Set([...CONFLICTS, ...UNPREPARED]);
+/** Where Postgres refuses a prepared statement because a migration has changed a type. It shares its code with other errors. */
+const REVALIDATION = 'RevalidateCachedQuery';
 /** The wait for a lock timed out. In MySQL only the statement is rolled back. */
 const LOCK_TIMEOUTS: ReadonlySet<unknown> = new Set(['55P03', 'ER_LOCK_WAIT_TIMEOUT', 1205, '1205']);
 /** The table does not exist, so the statement has changed nothing. */
@@ -27,7 +37,7 @@ export function isMissingTable(error: unknown): boolean {
 const NO_UNIQUE_INDEX = 'ON CONFLICT clause does not match any PRIMARY KEY or UNIQUE constraint';
 
 export function isUnprepared(error: unknown): boolean {
-  return hasCode(error, UNPREPARED);
+  return hasCode(error, UNPREPARED) || holdsFor(error, ({ routine }) => routine === REVALIDATION);
 }
 
 export function isLockTimeout(error: unknown): boolean {
@@ -68,7 +78,7 @@ export async function withRetry<Value>(work: () => Promise<Value>): Promise<Valu
     try {
       return await work();
     } catch (error) {
-      if (attempt === MAX_TRIES || !hasCode(error, RETRIED)) throw error;
+      if (attempt === MAX_TRIES || !(hasCode(error, CONFLICTS) || isUnprepared(error))) throw error;
       await pause(Math.random() * 20 * 2 ** attempt);
     }
   }

@@ -5,6 +5,7 @@ import { newToken, type Owner } from '../../contracts/token.js';
 import { StoreError } from '../../errors.js';
 import type { Row, RunSql } from './connections.js';
 import type { OnceDialect, OnceRow } from './once.js';
+import type { Statement } from './statement.js';
 
 /** Who asks for a claim, and for how long. */
 export interface ClaimParameters extends Owner {
@@ -44,6 +45,15 @@ export type Answer = Granted | Exclude<ClaimResult, { status: 'claimed' }>;
 /** A row of `once` that a claim must find committed. */
 export type WrittenRow = Pick<OnceRow, 'key' | 'token'>;
 
+/** What `complete()` asks for. */
+export interface CompletionParameters extends Owner {
+  readonly keepMs: number;
+  /** Of `once`: they have to be committed. */
+  readonly rows: readonly WrittenRow[];
+  /** Of the bytes whose writes an earlier attempt had committed: the event is completed with those. */
+  readonly fingerprint: string | undefined;
+}
+
 /** The steps of the engine, in one dialect of SQL. */
 export interface Dialect extends OnceDialect {
   /** Creates the table and its index unless they exist. */
@@ -52,22 +62,20 @@ export interface Dialect extends OnceDialect {
   ping(run: RunSql): Promise<void>;
   /** Deletes a batch. @returns how many rows, and whether there may be more */
   prune(run: RunSql, retentionMs: number): Promise<{ readonly pruned: number; readonly more: boolean }>;
-  claim(run: RunSql, parameters: ClaimParameters): Promise<Answer>;
+  /** @param isKnown whether there was a row of the key a moment ago */
+  claim(run: RunSql, parameters: ClaimParameters, isKnown?: boolean): Promise<Answer>;
+  /** Claims those that are new, and waits for no locked row. @returns the tokens that it has written */
+  claimTogether(run: RunSql, calls: readonly ClaimParameters[]): Promise<ReadonlySet<string>>;
   renew(run: RunSql, owner: Owner, leaseMs: number, keepMs: number): Promise<boolean>;
   complete(run: RunSql, owner: Owner, keepMs: number): Promise<boolean>;
+  /** Completes those whose rows are all committed, and waits for no locked row. @returns the tokens that are completed now */
+  completeTogether(run: RunSql, calls: readonly CompletionParameters[]): Promise<ReadonlySet<string>>;
   /**
    * Completes the event if all rows are committed.
    *
-   * @param fingerprint of the bytes whose writes an earlier attempt had committed: the event is completed with those
    * @returns the keys of rows that are not committed: then nothing has changed
    */
-  completeAfter(
-    run: RunSql,
-    owner: Owner,
-    keepMs: number,
-    rows: readonly WrittenRow[],
-    fingerprint: string | undefined,
-  ): Promise<boolean | readonly string[]>;
+  completeAfter(run: RunSql, call: CompletionParameters): Promise<boolean | readonly string[]>;
   release(run: RunSql, owner: Owner, keepMs: number, finished: readonly string[]): Promise<boolean>;
   /** Releases a lock. */
   forget(run: RunSql, owner: Owner): Promise<boolean>;
@@ -75,6 +83,22 @@ export interface Dialect extends OnceDialect {
   forgetEvent(run: RunSql, key: string): Promise<number | readonly string[]>;
   /** The fingerprint of an event that is completed. */
   completedWith(run: RunSql, key: string): Promise<string | undefined>;
+}
+
+/** What several calls need, in one text, which every client sends alike. @returns the tokens that it answers with */
+export async function together(
+  run: RunSql,
+  statement: Statement,
+  calls: readonly (Owner & Partial<CompletionParameters> & { readonly leaseMs?: number })[],
+  { text = (given: string) => given, ms = (given: number) => given } = {},
+): Promise<ReadonlySet<string>> {
+  const lines = calls.map(({ key, token, fingerprint, leaseMs = 0, keepMs = 0, rows }) => {
+    const [r, f] = [rows?.map((row) => ({ k: row.key, t: row.token })), fingerprint && text(fingerprint)];
+    return { one: 1, k: text(key), t: token, f, l: ms(leaseMs), m: ms(keepMs), r };
+  });
+  const { rows: written } = await run(statement, [JSON.stringify(lines)]);
+  // Postgres writes them with hyphens.
+  return new Set(written.map(({ token }) => String(token).replaceAll('-', '')));
 }
 
 /**

@@ -11,8 +11,15 @@ import type {
   WithOnce,
 } from '../../contracts/idempotency-store.js';
 import { newToken, type Owner } from '../../contracts/token.js';
+import { Batches } from './batches.js';
 import type { Connections } from './connections.js';
-import { type ClaimParameters, claimParameters, type Dialect } from './dialect.js';
+import {
+  type Answer,
+  type ClaimParameters,
+  type CompletionParameters,
+  claimParameters,
+  type Dialect,
+} from './dialect.js';
 import { type CallsOfHandler, type NewOnceRow, OnceCalls, type OnceRow } from './once.js';
 import { OnceSyncCalls } from './once-sync.js';
 
@@ -38,9 +45,30 @@ export interface TableStore<Extra extends object> extends IdempotencyStore<Extra
   ping(): Promise<void>;
 }
 
-export function sqlEngine<Transaction>(options: EngineOptions): TableStore<WithOnce<Transaction>> {
-  const { connections, dialect, retentionMs } = options;
+type Engine = EngineOptions & ReturnType<typeof sharedCalls>;
+
+/** The calls that deliveries share statements for. */
+function sharedCalls({ connections: { run, once }, dialect }: EngineOptions) {
+  // A synchronous driver never leaves a call waiting, so what one turn of the event loop calls shares a statement and its commit.
+  const soon = typeof once === 'object' ? setImmediate : queueMicrotask;
+  const claims = new Batches<ClaimParameters, Answer>({
+    ...{ step: 'claim', soon, confirmed: { status: 'claimed', attempt: 1, finished: [] } },
+    together: (calls) => dialect.claimTogether(run, calls),
+    alone: (call, isKnown) => dialect.claim(run, call, isKnown),
+  });
+  const completions = new Batches<CompletionParameters, boolean | readonly string[]>({
+    ...{ step: 'complete', soon, confirmed: true },
+    together: (calls) => dialect.completeTogether(run, calls),
+    alone: (call) =>
+      call.rows.length > 0 ? dialect.completeAfter(run, call) : dialect.complete(run, call, call.keepMs),
+  });
+  return { claims, completions };
+}
+
+export function sqlEngine<Transaction>(given: EngineOptions): TableStore<WithOnce<Transaction>> {
+  const { connections, dialect, retentionMs } = given;
   const { run } = connections;
+  const options = { ...given, ...sharedCalls(given) };
   return {
     scope: 'shared',
     retentionMs,
@@ -67,14 +95,14 @@ type RowResult<Transaction> =
 
 /** Every step of a claim commits by itself. */
 async function claimRow<Transaction>(
-  options: EngineOptions,
+  options: Engine,
   key: string,
   request: ClaimRequest,
 ): Promise<RowResult<Transaction>> {
   const { connections, dialect, retentionMs } = options;
   const { run } = connections;
   const owner = claimParameters(key, request, retentionMs);
-  const answer = await dialect.claim(run, owner);
+  const answer = await options.claims.call(owner);
   if (answer.status !== 'claimed') return answer;
   const { attempt, finished } = answer;
   const handlers: CallsOfHandler<WithOnce<Transaction>>[] = [];
@@ -117,14 +145,14 @@ function newRow({ key, fingerprint, keepMs }: ClaimParameters, name: string): On
 }
 
 async function complete(
-  { connections: { run }, dialect, retentionMs }: EngineOptions,
+  { completions, retentionMs }: Engine,
   owner: Owner,
   handlers: readonly Pick<CallsOfHandler<object>, 'name' | 'row' | 'skipped'>[],
 ): Promise<Completion> {
   const rows = handlers.flatMap(({ row }) => row ?? []);
-  if (rows.length === 0) return dialect.complete(run, owner, retentionMs);
-  const skipped = handlers.find((handler) => handler.skipped !== undefined)?.skipped;
-  const answer = await dialect.completeAfter(run, owner, retentionMs, rows, skipped);
+  const { skipped } = handlers.find((handler) => handler.skipped !== undefined) ?? {};
+  const fingerprint = rows.length > 0 ? skipped : undefined;
+  const answer = await completions.call({ ...owner, keepMs: retentionMs, rows, fingerprint });
   if (typeof answer === 'boolean') return answer;
   const missing = new Set(answer);
   const uncommitted = handlers.filter(({ row }) => row && missing.has(row.key)).map(({ name }) => name);

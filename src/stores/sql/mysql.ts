@@ -7,15 +7,16 @@ import type { Row, RunSql } from './connections.js';
 import {
   type Answer,
   type ClaimParameters,
+  type CompletionParameters,
   checkKey,
   type Dialect,
   inexactKey,
   noRow,
   readAnswer,
   readCount,
+  together,
   tryClaim,
   unreadable,
-  type WrittenRow,
 } from './dialect.js';
 import type { FoundRow, OnceRow, Steps } from './once.js';
 import { PRUNE_BATCH, parseTable, Statement } from './statement.js';
@@ -55,7 +56,7 @@ export class MysqlDialect implements Dialect {
 
   async ping(run: RunSql): Promise<void> {
     const row = await this.#ping(run);
-    if (row?.readonly === undefined) throw unreadable();
+    if (typeof row?.readonly !== 'string') throw unreadable();
     if (row.readonly !== '0' && row.readonly !== 'OFF')
       throw new StoreError('This MySQL is read-only, so no event can be claimed. Connect to the primary.');
     if (row.ids !== '2') throw inexactKey(this.#sql.exactKey);
@@ -73,8 +74,8 @@ export class MysqlDialect implements Dialect {
     return { pruned, more: pruned === PRUNE_BATCH };
   }
 
-  async claim(run: RunSql, parameters: ClaimParameters): Promise<Answer> {
-    const row = await this.#claim(run, parameters);
+  async claim(run: RunSql, parameters: ClaimParameters, isKnown = false): Promise<Answer> {
+    const row = await this.#claim(run, parameters, isKnown);
     if (row && row.autocommit !== '1' && row.autocommit !== 'ON')
       throw new StoreError(
         'autocommit is off in this session of MySQL, so a claim would be lost. Turn it on.',
@@ -82,14 +83,13 @@ export class MysqlDialect implements Dialect {
     return answerOf(row);
   }
 
-  async #claim(run: RunSql, parameters: ClaimParameters): Promise<Row | undefined> {
+  async #claim(run: RunSql, parameters: ClaimParameters, isKnown: boolean): Promise<Row | undefined> {
     const { key, fingerprint, leaseMs, keepMs } = parameters;
-    refuseLong('The key of an event', key, MAX_KEY);
-    refuseLong('A fingerprint', fingerprint, MAX_FINGERPRINT);
+    refuseLongest(key, fingerprint);
     const values = [...idOfRow(parameters), hex(fingerprint), microseconds(leaseMs), microseconds(keepMs)];
     // The row may be pruned before it is read. Then the event is new.
     for (const last of [false, true]) {
-      await run(this.#sql.insert, values);
+      if (!isKnown || last) await run(this.#sql.insert, values);
       const row = await this.#read(run, parameters);
       if (!row) continue;
       checkKey(row.storedkey, hex(key).toUpperCase(), this.#sql.exactKey);
@@ -101,6 +101,23 @@ export class MysqlDialect implements Dialect {
     // MySQL reads by comparing bytes, but finds duplicates by the collation of the column.
     if ((await this.#ping(run))?.ids === '1') throw inexactKey(this.#sql.exactKey);
     return undefined;
+  }
+
+  /** Events that are known are left out, since an insert would wait for a row that is locked. */
+  async claimTogether(run: RunSql, calls: readonly ClaimParameters[]) {
+    for (const { key, fingerprint } of calls) refuseLongest(key, fingerprint);
+    const known = await together(run, this.#sql.known, calls, AS_HEX);
+    const fresh = calls.filter(({ token }) => !known.has(token));
+    await together(run, this.#sql.insertTogether, fresh, AS_HEX);
+    return together(run, this.#sql.confirm, fresh, AS_HEX);
+  }
+
+  async completeTogether(run: RunSql, calls: readonly CompletionParameters[]) {
+    const rows = calls.flatMap((call) => call.rows);
+    const written = rows.length > 0 ? await together(run, this.#sql.confirm, rows, AS_HEX) : new Set();
+    const ready = calls.filter((call) => call.rows.every(({ token }) => written.has(token)));
+    await together(run, this.#sql.completeTogether, ready, AS_HEX);
+    return together(run, this.#sql.confirmCompleted, ready, AS_HEX);
   }
 
   async renew(run: RunSql, owner: Owner, leaseMs: number, keepMs: number): Promise<boolean> {
@@ -118,19 +135,13 @@ export class MysqlDialect implements Dialect {
   }
 
   /** Rows are read first: a statement that changes the table would wait for one that is not committed yet. */
-  async completeAfter(
-    run: RunSql,
-    owner: Owner,
-    keepMs: number,
-    rows: readonly WrittenRow[],
-    fingerprint: string | undefined,
-  ) {
+  async completeAfter(run: RunSql, call: CompletionParameters) {
     const missing: string[] = [];
-    for (const row of rows) {
+    for (const row of call.rows) {
       const [written] = (await run(this.#sql.written, idOfRow(row))).rows;
       if (!written) missing.push(row.key);
     }
-    return missing.length > 0 ? missing : this.complete(run, owner, keepMs, fingerprint);
+    return missing.length > 0 ? missing : this.complete(run, call, call.keepMs, call.fingerprint);
   }
 
   async release(run: RunSql, owner: Owner, keepMs: number, finished: readonly string[]) {
@@ -225,6 +236,11 @@ function idOfRow({ key, token }: Owner): [string, string] {
   return [hex(key), token];
 }
 
+function refuseLongest(key: string, fingerprint: string): void {
+  refuseLong('The key of an event', key, MAX_KEY);
+  refuseLong('A fingerprint', fingerprint, MAX_FINGERPRINT);
+}
+
 /** Outside of strict mode MySQL truncates text that is too long, so two events could become one. */
 function refuseLong(what: string, text: string, most: number): void {
   const bytes = Buffer.from(text);
@@ -244,6 +260,8 @@ function unhex(text: unknown): string {
 function microseconds(ms: number): number {
   return Math.min(Math.max(Math.round(ms * 1_000), 0), MAX_MICROSECONDS);
 }
+
+const AS_HEX = { text: hex, ms: microseconds };
 
 // UTC, so neither the time zone of a session nor daylight saving time matters.
 const UTC_NOW = 'UTC_TIMESTAMP(6)';
@@ -267,7 +285,28 @@ function mysqlEventStatements(table: string) {
 SELECT \`key\` AS k FROM ${table}
 WHERE claimed_at <= ${UTC_NOW} - INTERVAL CAST($1 AS SIGNED) MICROSECOND AND ${forgotten}
 ORDER BY claimed_at LIMIT ${PRUNE_BATCH} FOR UPDATE SKIP LOCKED`;
+  // By the primary key, whatever the optimizer expects of JSON.
+  const together = `JSON_TABLE($1, '$[*]' COLUMNS (k VARCHAR(2048) PATH '$.k', t VARCHAR(40) PATH '$.t', f VARCHAR(512) PATH '$.f',
+  l BIGINT PATH '$.l', m BIGINT PATH '$.m')) c`;
+  const found = `${together} STRAIGHT_JOIN ${table} e FORCE INDEX (PRIMARY) ON e.\`key\` = UNHEX(c.k)`;
+  // In a session without autocommit, what it has written is not committed.
+  const confirm = (condition: string) => `
+SELECT c.t AS token FROM ${found} WHERE e.token = c.t AND @@SESSION.autocommit = 1 ${condition} FOR UPDATE SKIP LOCKED`;
   return {
+    known: statement(`SELECT c.t AS token FROM ${found}`),
+    insertTogether: statement(`
+INSERT INTO ${table} (\`key\`, token, attempt, finished, fingerprint, lease_ends, forget_at, claimed_at)
+SELECT UNHEX(c.k), c.t, 1, '[]', UNHEX(c.f), ${fromNow('c.l')}, ${fromNow('c.m')}, ${UTC_NOW} FROM ${together}
+ON DUPLICATE KEY UPDATE token = ${table}.token`),
+    confirm: statement(confirm('')),
+    // Its table of rows that are not locked is complete before the first row is changed.
+    completeTogether: statement(`
+UPDATE (
+  SELECT e.\`key\` AS k, c.m, c.f FROM ${found} WHERE e.token = c.t LIMIT 1000 FOR UPDATE SKIP LOCKED
+) free STRAIGHT_JOIN ${table} e FORCE INDEX (PRIMARY) ON e.\`key\` = free.k
+SET e.lease_ends = ${NEVER}, e.finished = '[]', e.forget_at = ${fromNow('free.m')},
+  e.fingerprint = COALESCE(UNHEX(free.f), e.fingerprint)`),
+    confirmCompleted: statement(confirm(`AND e.lease_ends = ${NEVER}`)),
     migration: `
 CREATE TABLE IF NOT EXISTS ${table} (
   \`key\`       VARBINARY(1024) NOT NULL PRIMARY KEY, -- namespace, live or sandbox, id of the event, and the handler for writes inside once

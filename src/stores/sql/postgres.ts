@@ -7,15 +7,16 @@ import type { Reply, Row, RunSql } from './connections.js';
 import {
   type Answer,
   type ClaimParameters,
+  type CompletionParameters,
   checkKey,
   type Dialect,
   inexactKey,
   noRow,
   PING_KEY,
   readAnswer,
+  together,
   tryClaim,
   unreadable,
-  type WrittenRow,
 } from './dialect.js';
 import type { FoundRow, OnceRow, Steps } from './once.js';
 import { PRUNE_BATCH, parseTable, Statement } from './statement.js';
@@ -45,7 +46,7 @@ export class PostgresDialect implements Dialect {
 
   async ping(run: RunSql): Promise<void> {
     const { readonly, ids } = (await run(this.#sql.ping, [])).rows[0] ?? {};
-    if (readonly === undefined) throw unreadable();
+    if (typeof readonly !== 'string') throw unreadable();
     if (readonly !== 'off')
       throw new StoreError(
         'This Postgres is read-only, or this session is, so no event can be claimed. Connect to the primary, and leave default_transaction_read_only off.',
@@ -59,12 +60,20 @@ export class PostgresDialect implements Dialect {
     return { pruned, more: pruned === PRUNE_BATCH };
   }
 
-  async claim(run: RunSql, parameters: ClaimParameters): Promise<Answer> {
+  async claim(run: RunSql, parameters: ClaimParameters, isKnown = false): Promise<Answer> {
     const values = claimValues(parameters);
     // Most claims are the first of their event. A plain insert costs less than the statement that can take over.
-    const { count } = await run(this.#sql.claimNew, values);
-    if (count === 1) return { status: 'claimed', attempt: 1, finished: [] };
+    const isNew = !isKnown && (await hasWritten(run(this.#sql.claimNew, values)));
+    if (isNew) return { status: 'claimed', attempt: 1, finished: [] };
     return this.#answer(await run(this.#sql.claim, values), parameters);
+  }
+
+  claimTogether(run: RunSql, calls: readonly ClaimParameters[]) {
+    return together(run, this.#sql.claimTogether, calls);
+  }
+
+  completeTogether(run: RunSql, calls: readonly CompletionParameters[]) {
+    return together(run, this.#sql.completeTogether, calls);
   }
 
   #answer({ rows: [row] }: Reply, { key }: Owner): Answer {
@@ -97,13 +106,7 @@ export class PostgresDialect implements Dialect {
   }
 
   /** Rows that are missing may have been committed since, so the event is completed once more. */
-  async completeAfter(
-    run: RunSql,
-    { key, token }: Owner,
-    keepMs: number,
-    rows: readonly WrittenRow[],
-    fingerprint: string | undefined,
-  ) {
+  async completeAfter(run: RunSql, { key, token, keepMs, rows, fingerprint }: CompletionParameters) {
     const written = JSON.stringify(rows.map((row) => ({ k: row.key, t: row.token })));
     const values = [key, token, keepMs, written, fingerprint ?? null];
     const complete = () => hasWritten(run(this.#sql.completeAfter, values));
@@ -169,6 +172,9 @@ function literal(text: string): string {
 const LIMIT_IDLE = `CASE WHEN current_setting('idle_in_transaction_session_timeout') = '0'
   THEN set_config('idle_in_transaction_session_timeout', '60s', true) END AS idle`;
 
+/** True. Ends the wait for a lock with an error, and with the statement the setting ends too. */
+const BRIEF_WAIT = "(SELECT set_config('lock_timeout', '50ms', true)) <> ''";
+
 /** The conversion fails with this text in its message. Postgres then only accepts a rollback. */
 const UNDO = unprepared("SELECT 'the work of once() failed, so its transaction is rolled back'::int AS undo");
 
@@ -214,10 +220,10 @@ RETURNING key::text COLLATE "C" AS key,
   CASE WHEN token = $2::uuid THEN 'claimed' WHEN lease_ends = 'infinity' THEN 'completed' ELSE 'in_progress' END AS status,
   attempt::text AS attempt, finished, fingerprint,
   ${remaining} AS remaining`);
-  // The rows of once that are not committed, or belong to another call.
+  // The rows of once that are not committed, or belong to another call. With EXISTS Postgres would read the whole of a new table.
   const missing = (rows: string) => `
   SELECT r.k FROM json_to_recordset(${rows}::json) AS r(k text, t uuid)
-  WHERE NOT EXISTS (SELECT FROM ${table} o WHERE o.key = r.k AND o.token = r.t)`;
+  WHERE (SELECT o.token FROM ${table} o WHERE o.key = r.k) IS DISTINCT FROM r.t`;
   // Waits for another transaction that has inserted the row. A row whose retention is over is new.
   const writeRow = ([key, token, fingerprint, keepMs]: readonly string[], where: string) => `
 INSERT INTO ${table} AS e (key, token, attempt, finished, fingerprint, lease_ends, forget_at)
@@ -229,6 +235,19 @@ ON CONFLICT (key) DO UPDATE SET
 RETURNING key::text COLLATE "C" AS key, token::text AS token, fingerprint`;
   return {
     claim,
+    // Together with others, so a row that another transaction has locked must not keep them all waiting.
+    claimTogether: new Statement(`
+INSERT INTO ${table} (key, token, attempt, finished, fingerprint, lease_ends, forget_at)
+SELECT c.k, c.t, 1, '[]', c.f, ${fromNow('c.l')}, ${fromNow('c.m')}
+FROM json_to_recordset($1::json) AS c(k text, t uuid, f text, l float8, m float8) WHERE ${BRIEF_WAIT}
+ON CONFLICT (key) DO NOTHING RETURNING token::text AS token`),
+    // By "one = 1" Postgres expects few calls, and finds each row by its key. Expecting a hundred it would read the whole table.
+    completeTogether: new Statement(`
+UPDATE ${table} AS e SET lease_ends = 'infinity', finished = '[]', forget_at = ${fromNow('c.m')},
+  fingerprint = COALESCE(c.f, e.fingerprint)
+FROM json_to_recordset($1::json) AS c(one int, k text, t uuid, m float8, f text, r json)
+WHERE c.one = 1 AND ${BRIEF_WAIT} AND e.key = c.k AND e.token = c.t AND NOT EXISTS (${missing('c.r')})
+RETURNING e.token::text AS token`),
     // Inserts one row if the event is new, otherwise none.
     claimNew: new Statement(`${insert} ON CONFLICT (key) DO NOTHING`),
     renew: new Statement(`

@@ -29,6 +29,8 @@ interface DriverStatement {
   run(...values: readonly unknown[]): unknown;
   /** Of better-sqlite3, which refuses `all()` for a statement without rows. */
   readonly reader?: boolean;
+  /** Of node:sqlite, whose databases may return arrays. */
+  setReturnArrays?(enabled: boolean): void;
 }
 
 /** For how long a statement may block the event loop when another process writes. better-sqlite3 waits for 5 s. */
@@ -53,10 +55,11 @@ export function sqliteDatabase<Db extends object>(db: Db): SqliteDatabase<Db> {
     dialect: 'sqlite',
     client: db,
     query: (client, sql, values) => {
-      const driver = driverOf(client);
+      const driver = driverOf(client, FOR_ONCE);
       // Inside a transaction these settings cannot be changed. The completion that follows it is durable, and so is all before it.
       if (!durable.has(driver) && !isOpen(driver)) makeDurable(driver);
       const statement = driver.prepare(sql);
+      statement.setReturnArrays?.(false);
       if (statement.reader !== false) return statement.all(...values);
       statement.run(...values);
       return [];
@@ -68,18 +71,21 @@ export function sqliteDatabase<Db extends object>(db: Db): SqliteDatabase<Db> {
 
 const drivers = new WeakSet<object>();
 
+const FOR_STORE =
+  'db is {db}, not a database of better-sqlite3, node:sqlite or bun:sqlite. Pass one of these, or a Drizzle database on one. For ' +
+  "other clients use sqlStore({ dialect: 'sqlite', client, query, transaction }).";
+const FOR_ONCE =
+  'once() was given {db}. Pass the database itself, also inside a transaction that it has begun: once(db, work).';
+
 /** @throws {ConfigurationError} unless it is one, or has one as `$client` like a Drizzle database */
-function driverOf(db: unknown): Driver {
+function driverOf(db: unknown, refusal = FOR_STORE): Driver {
   const { prepare, $client } = (db ?? {}) as Partial<Driver> & { readonly $client?: unknown };
   const driver = (typeof prepare === 'function' ? db : $client) as Driver | undefined;
   if (driver && (drivers.has(driver) || answersAtOnce(driver))) {
     drivers.add(driver);
     return driver;
   }
-  throw new ConfigurationError(
-    `db is ${show(db)}, not a database of better-sqlite3, node:sqlite or bun:sqlite. Pass one of these, or a Drizzle database ` +
-      "on one. For other clients use sqlStore({ dialect: 'sqlite', client, query, transaction }).",
-  );
+  throw new ConfigurationError(refusal.replace('{db}', () => show(db)));
 }
 
 /** Drivers with callbacks or promises have methods of the same names. Reads no file. */

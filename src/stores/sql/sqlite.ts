@@ -8,13 +8,14 @@ import type { RunSql } from './connections.js';
 import {
   type Answer,
   type ClaimParameters,
+  type CompletionParameters,
   checkKey,
   type Dialect,
   inexactKey,
   noRow,
   readAnswer,
+  together,
   unreadable,
-  type WrittenRow,
 } from './dialect.js';
 import type { FoundRow, OnceRow, Steps } from './once.js';
 import { PRUNE_BATCH, parseTable, Statement } from './statement.js';
@@ -75,11 +76,19 @@ export class SqliteDialect implements Dialect {
     const values = [key, token, fingerprint, ms(leaseMs), ms(keepMs)];
     for (let look = 1; look <= MAX_LOOKS; look += 1) {
       const [claimed] = (await run(this.#sql.claim, values)).rows;
-      const [row] = claimed ? [claimed] : (await run(this.#sql.read, [key])).rows;
+      const [row] = claimed ? [claimed] : (await run(this.#sql.read, [key, token])).rows;
       if (row) checkKey(row.key, key, this.#sql.exactKey);
       if (row && row.status !== 'free') return readAnswer(row);
     }
     throw noRow();
+  }
+
+  claimTogether(run: RunSql, calls: readonly ClaimParameters[]) {
+    return together(run, this.#sql.claimTogether, calls, { ms });
+  }
+
+  completeTogether(run: RunSql, calls: readonly CompletionParameters[]) {
+    return together(run, this.#sql.completeTogether, calls, { ms });
   }
 
   renew(run: RunSql, { key, token }: Owner, leaseMs: number, keepMs: number): Promise<boolean> {
@@ -99,13 +108,7 @@ export class SqliteDialect implements Dialect {
   }
 
   /** Rows that are missing may have been committed since, so the event is completed once more. */
-  async completeAfter(
-    run: RunSql,
-    { key, token }: Owner,
-    keepMs: number,
-    rows: readonly WrittenRow[],
-    fingerprint: string | undefined,
-  ) {
+  async completeAfter(run: RunSql, { key, token, keepMs, rows, fingerprint }: CompletionParameters) {
     const written = JSON.stringify(rows.map((row) => ({ k: row.key, t: row.token })));
     const values = [key, token, ms(keepMs), written, fingerprint ?? null];
     const complete = () => hasChanged(run, this.#sql.completeAfter, values);
@@ -150,14 +153,14 @@ export class SqliteDialect implements Dialect {
   /** The event first: a claim that comes before its writes are forgotten skips them, and finds at its end that they are gone. */
   async forgetEvent(run: RunSql, key: string): Promise<number | readonly string[]> {
     const event = await run(this.#sql.forgetEvent, [key]);
-    const [row] = (await run(this.#sql.read, [key])).rows;
+    const [row] = (await run(this.#sql.read, [key, ''])).rows;
     if (row?.status === 'in_progress') return Number(row.remaining);
     const writes = await run(this.#sql.forgetWrites, [key]);
     return [...event.rows, ...writes.rows].map((forgotten) => String(forgotten.key));
   }
 
   async completedWith(run: RunSql, key: string): Promise<string | undefined> {
-    const [row] = (await run(this.#sql.read, [key])).rows;
+    const [row] = (await run(this.#sql.read, [key, ''])).rows;
     if (row && typeof row.fingerprint !== 'string') throw unreadable();
     return row?.key === key && row.status === 'completed' ? (row.fingerprint as string) : undefined;
   }
@@ -215,9 +218,21 @@ ON CONFLICT (key) DO UPDATE SET
   fingerprint = excluded.fingerprint, lease_ends = excluded.lease_ends, forget_at = excluded.forget_at
 WHERE ${isFree} AND e.key = excluded.key COLLATE BINARY
 RETURNING key, 'claimed' AS status, CAST(attempt AS TEXT) AS attempt, finished, fingerprint, '0' AS remaining`),
+    // WHERE, or SQLite would take ON for a condition of the join.
+    claimTogether: statement(`
+INSERT INTO ${table} (key, token, attempt, finished, fingerprint, lease_ends, forget_at, claimed_at)
+SELECT c.value ->> 'k', c.value ->> 't', 1, '[]', c.value ->> 'f', ${fromNow("c.value ->> 'l'")}, ${fromNow("c.value ->> 'm'")}, ${SQLITE_NOW}
+FROM json_each($1) AS c WHERE true
+ON CONFLICT (key) DO NOTHING RETURNING token`),
+    completeTogether: statement(`
+UPDATE ${table} AS e SET lease_ends = ${NEVER_MS}, finished = '[]', forget_at = ${fromNow("c.value ->> 'm'")},
+  fingerprint = COALESCE(c.value ->> 'f', e.fingerprint)
+FROM json_each($1) AS c
+WHERE e.key = c.value ->> 'k' AND e.token = c.value ->> 't' AND NOT EXISTS (${missing("c.value -> 'r'")})
+RETURNING token`),
     read: statement(`
-SELECT key, fingerprint, CAST(lease_ends - ${SQLITE_NOW} AS TEXT) AS remaining,
-  CASE WHEN ${isFree} THEN 'free' WHEN lease_ends = ${NEVER_MS} THEN 'completed' ELSE 'in_progress' END AS status
+SELECT key, fingerprint, CAST(lease_ends - ${SQLITE_NOW} AS TEXT) AS remaining, CAST(attempt AS TEXT) AS attempt, finished,
+  CASE WHEN token = $2 AND lease_ends < ${NEVER_MS} THEN 'claimed' WHEN ${isFree} THEN 'free' WHEN lease_ends = ${NEVER_MS} THEN 'completed' ELSE 'in_progress' END AS status
 FROM ${table} AS e WHERE key = $1`),
     renew: statement(`
 UPDATE ${table} SET lease_ends = ${fromNow('$3')}, forget_at = ${fromNow('$4')}

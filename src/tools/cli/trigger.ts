@@ -1,7 +1,8 @@
 // `trigger`: triggers an event in the simulator, changed by --set and --data, and waits for its delivery.
 
-import { envelope, isEventName, isMap } from '../../events/envelope.js';
+import { isEventName, isMap } from '../../events/envelope.js';
 import { builtInEventNames } from '../../events/event.js';
+import { envelope } from '../../events/schemas.js';
 import { samplePayload } from '../../fixtures/fixture.js';
 import { didYouMean, nearestName } from '../../misuse.js';
 import type { Delivery } from '../simulator/delivery/delivery-record.js';

@@ -4,8 +4,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ConfigurationError } from '../../errors.js';
 import { isEventName, isIdentifier } from '../../events/envelope.js';
 import { withoutCredentials } from '../../http/headers.js';
-import { type BodyFailure, readBody } from '../../http/read-body.js';
+import { readBody } from '../../http/read-body.js';
 import { jsonAnswer, send } from '../../http/send-answer.js';
+import type { BodyFailure } from '../../http/sized-body.js';
 import { HttpError } from '../web/http-error.js';
 import { hostHeaders, hostName } from '../web/request.js';
 import { urlError } from './address/targets.js';
@@ -109,6 +110,7 @@ const FAILURES: Readonly<Record<BodyFailure, HttpFailure>> = {
   timeout: [408, 'The body took too long to arrive.'],
   'too large': [413, 'The body is larger than 1 MB.'],
   'no memory': [503, 'There is no memory for the body.'],
+  'not loaded': [503, 'The body cannot be read now.'],
 };
 
 function refuse(request: IncomingMessage, response: ServerResponse, ...[status, message]: HttpFailure): void {

@@ -1,8 +1,9 @@
 // Creates events from an event name and changes to the sample event.
 import { z } from 'zod';
 import { ConfigurationError } from '../../errors.js';
-import { type Envelope, envelope, isMap } from '../../events/envelope.js';
+import { type Envelope, isMap } from '../../events/envelope.js';
 import type { BuiltInPayloads, EventOf } from '../../events/event.js';
+import { envelope } from '../../events/schemas.js';
 import { type DeepPartial, fixtures, samplePayload } from '../../fixtures/fixture.js';
 import { isHeaderName } from '../../signature.js';
 import { HttpError } from '../web/http-error.js';

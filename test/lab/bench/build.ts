@@ -17,6 +17,9 @@ import { fileURLToPath } from 'node:url';
 import { UsageError } from './options.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+/** The kinds of modules that are built. */
+export const HALVES = ['esm', 'cjs'] as const;
+type Half = (typeof HALVES)[number];
 /** Below the package, so that what a build imports is found in its node_modules. */
 const BUILDS = join(ROOT, '.scratch/bench/builds');
 
@@ -30,17 +33,17 @@ export interface Build {
 }
 
 /** A copy of `dist`, which must be there: the next `npm run build` must not change what is being measured. */
-export function buildOfWorkingTree(): Build {
-  const built = join(ROOT, 'dist/esm');
+export function buildOfWorkingTree(half: Half = 'esm'): Build {
+  const built = join(ROOT, 'dist', half);
   const hash = hashOfCode(built);
   return { label: 'working tree', hash, folder: keep(built, hash) };
 }
 
 /** Built once from a temporary folder with the installed packages, and kept by the commit's hash. */
-export function buildOfCommit(name: string, progress: (text: string) => void): Build {
+export function buildOfCommit(name: string, progress: (text: string) => void, half: Half = 'esm'): Build {
   const commit = resolve(name);
   const label = commit.slice(0, 9);
-  const folder = join(BUILDS, commit);
+  const folder = join(BUILDS, nameOf(commit, half));
   if (!existsSync(folder)) {
     progress(`building ${label}`);
     const source = mkdtempSync(join(tmpdir(), 'payment-webhooks-build-'));
@@ -49,12 +52,16 @@ export function buildOfCommit(name: string, progress: (text: string) => void): B
       execFileSync('tar', ['-x', '-C', source], { input: archive });
       symlinkSync(join(ROOT, 'node_modules'), join(source, 'node_modules'));
       execFileSync(process.execPath, ['test/setup/build.js'], { cwd: source, stdio: [0, 2, 2] });
-      keep(join(source, 'dist/esm'), commit);
+      for (const each of HALVES) keep(join(source, 'dist', each), nameOf(commit, each));
     } finally {
       rmSync(source, { recursive: true, force: true });
     }
   }
   return { label, hash: hashOfCode(folder), folder };
+}
+
+function nameOf(commit: string, half: Half): string {
+  return half === 'esm' ? commit : `${commit}-${half}`;
 }
 
 function resolve(name: string): string {

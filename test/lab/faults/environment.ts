@@ -1,10 +1,11 @@
 // Starts what a campaign needs (its workers, a Postgres with the ledger, a Redis), and cleans up when it ends.
-import { rmSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Pool } from 'pg';
 import { bundle } from '../../setup/bundle.js';
 import { quietPool } from '../../setup/quiet-pool.js';
 import { copyOfNew, type Service, startPostgres, startRedis } from '../../setup/services.js';
+import type { Bug } from '../interleavings/bugs.js';
 import { checkHistory, type Verdict } from './check-history.js';
 import { type History, recordsOf } from './history.js';
 
@@ -40,11 +41,20 @@ export function runAndJudge<More>(
   });
 }
 
-/** Bundles a program into one file, for `fork()`. */
-export function bundleProgram(name: string, defer: Defer): string {
+/** Bundles a program into one file, for `fork()`. @param bug made in its code */
+export function bundleProgram(name: string, defer: Defer, bug?: Bug): string {
   const script = bundle(new URL(name, import.meta.url));
+  if (bug) makeBug(script, bug);
   defer(() => rmSync(dirname(script), { recursive: true, force: true }));
   return script;
+}
+
+/** A bundler breaks lines elsewhere. */
+function makeBug(script: string, { name, find, replace }: Bug): void {
+  const words = find.split(/\s+/).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+  const parts = readFileSync(script, 'utf8').split(new RegExp(words.join('\\s+')));
+  if (parts.length !== 2) throw new Error(`The bug ${name} is not about code of this worker.`);
+  writeFileSync(script, parts.join(replace));
 }
 
 export interface Ledger {

@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { concurrently } from '../../setup/concurrently.js';
 import { SQLITE_DRIVERS } from '../../setup/open-sqlite.js';
 import { BOSS_VERSION } from '../../setup/pg-boss.js';
+import { BUGS, type Bug } from '../interleavings/bugs.js';
 import { runBossCampaign } from './boss-campaign.js';
 import { type FaultKind, runCampaign } from './campaign.js';
 import type { Campaign } from './environment.js';
@@ -50,6 +51,9 @@ const SMALL: Size = {
 };
 const MODES: readonly Mode[] = ['once', 'postgres', 'redis'];
 
+/** Those of code that every SQL store has. */
+const BATCH_BUGS = BUGS.filter(({ file }) => file.endsWith('/batches.ts'));
+
 const HELP = `npm run test:faults [-- OPTIONS]
 
 Workers, stores and the wire between them break while events are delivered; then every event is looked for. Starts its
@@ -58,6 +62,8 @@ own servers. Exits with 1 when an event is lost or forged, or ran twice without 
   --long              the whole campaigns, about 90 minutes, and their figures in test/lab/faults/figures.md
   --mode NAME         only one store: once, postgres or redis; writes no figures
   --deliveries        only deliveries, in each store
+  --in-flight         only deliveries of which 200 are in flight in three workers
+  --bug NAME          with --in-flight, and this bug in the workers, which has to be found: ${BATCH_BUGS.map(({ name }) => name).join(', ')}
   --letters           only the dead letters
   --pg-boss           only the queue in Postgres
   --sqlite            only processes that share one file of SQLite
@@ -87,13 +93,14 @@ const OPTIONS = {
     mode: text,
     deliveries: flag,
     letters: flag,
+    'in-flight': flag,
     'pg-boss': flag,
     sqlite: flag,
     serial: flag,
     keys: flag,
   },
   ...{ topologies: text, sql: flag, soak: flag, minutes, client: text },
-  ...{ record: text, help: flag },
+  ...{ record: text, bug: text, help: flag },
 };
 
 async function main(): Promise<number> {
@@ -114,11 +121,13 @@ async function main(): Promise<number> {
     if (values.client === undefined) writeTable('sql', SQL_COLUMNS, rows);
     return conclude(rows);
   }
+  const bug = BATCH_BUGS.find(({ name }) => name === values.bug);
+  if (values.bug !== undefined && !bug) throw new Error(`--bug is "${values.bug}". --help lists the bugs.`);
   const size = values.long ? LONG : values.record ? SMALL : SHORT;
   const asked = KINDS.filter((kind) => values[kind.flag]);
   const all: Row[] = [];
   for (const { mark, columns, plan } of asked.length > 0 ? asked : KINDS) {
-    const rows = await runAll(plan(modes, size), options);
+    const rows = await runAll(plan(modes, size, bug), options);
     if (values.long && values.mode === undefined) writeTable(mark, columns, rows);
     all.push(...rows);
   }
@@ -196,6 +205,27 @@ function plansFor(mode: Mode, { kills, restarts, others }: Size): Record<string,
   };
 }
 
+/** Their calls of the store share statements. */
+function inFlight(modes: readonly Mode[], { kills, restarts, others }: Size, bug?: Bug): Planned[] {
+  const half = Math.ceil(kills / 2);
+  const plan: Plan<FaultKind> = {
+    ...{ kill: half, terminate: others, 'restart postgres': restarts, 'stop for two leases': others },
+    ...{ cut: others, 'black hole': others, 'no replies': others, 'statements cancelled': half },
+    ...{ 'connections terminated': half, 'rows locked': half, 'writes refused by a trigger': half },
+  };
+  return modes
+    .filter((mode) => mode !== 'redis')
+    .map((mode) => ({
+      name: `${mode}: 200 in flight`,
+      alone: true,
+      run: () =>
+        runCampaign({
+          ...{ mode, progress, bug, workers: 3, concurrency: 100, copies: 3, fewestCopies: 1 },
+          ...(bug ? { plan: {}, events: 1_000, crowd: true } : { plan, events: 20 * kills }),
+        }),
+    }));
+}
+
 function letters(modes: readonly Mode[], { letters: size }: Size): Planned[] {
   return modes.flatMap((mode) =>
     [false, true].map((journal) => ({
@@ -245,6 +275,12 @@ const KINDS = [
     mark: 'figures',
     columns: 'name faults events attempts lost forged doubled unexplained seconds',
     plan: deliveries,
+  },
+  {
+    flag: 'in-flight',
+    mark: 'in-flight',
+    columns: 'name faults events attempts lost forged doubled unexplained seconds',
+    plan: inFlight,
   },
   {
     flag: 'letters',

@@ -113,4 +113,25 @@ export const BUGS: readonly Bug[] = [
     breaks: /^ONCE/,
     seed: 1,
   },
+  {
+    name: 'batch-answers-by-key',
+    what: 'a statement of several calls answers each by its key',
+    file: 'src/stores/sql/batches.ts',
+    backend: 'sqlite',
+    find: 'if (written.has(waiting.call.token)) waiting.settle(confirmed);',
+    replace:
+      'if (calls.some(({ key, token }) => key === waiting.call.key && written.has(token))) waiting.settle(confirmed);',
+    breaks: /^P4/,
+    seed: 1,
+  },
+  {
+    name: 'batch-grants-unconfirmed',
+    what: 'a statement of several calls grants what it has not confirmed',
+    file: 'src/stores/sql/batches.ts',
+    backend: 'sqlite',
+    find: 'if (written.has(waiting.call.token)) waiting.settle(confirmed);',
+    replace: 'if (written) waiting.settle(confirmed);',
+    breaks: /^P4/,
+    seed: 1,
+  },
 ];

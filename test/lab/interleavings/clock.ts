@@ -12,11 +12,21 @@ export class Clock {
   /** In the order of their start, which decides among those of one moment. */
   readonly #timers = new Set<Timer & { unref(): unknown }>();
 
+  /** What runs at the end of this turn of the event loop, whatever time it is. */
+  #turns = 0;
+
   /** The globals that a module reads, and `node:timers/promises`. */
   readonly globals = {
     setTimeout: (run: () => void, ms = 0) => this.#start(run, ms),
     clearTimeout: (timer: never) => void this.#timers.delete(timer),
     performance: { now: () => this.now },
+    setImmediate: (run: () => void) => {
+      this.#turns += 1;
+      setImmediate(() => {
+        this.#turns -= 1;
+        run();
+      });
+    },
   };
   readonly timersPromises = {
     setTimeout: (ms: number) => new Promise<void>((resolve) => this.#start(resolve, ms)),
@@ -32,6 +42,11 @@ export class Clock {
   reset(): void {
     this.#timers.clear();
     this.now = START;
+  }
+
+  /** Whether something runs in this turn of the event loop. */
+  get turns(): boolean {
+    return this.#turns > 0;
   }
 
   get waits(): boolean {

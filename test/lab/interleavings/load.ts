@@ -49,12 +49,12 @@ export async function loadReceiver(bug?: Bug): Promise<Loaded> {
   });
   if (bug && replaced !== 1) throw new Error(`${bug.file} was not loaded, so it has no bug.`);
   const code = outputFiles[0]?.text ?? '';
-  const names = ['module', 'require', 'setTimeout', 'clearTimeout', 'performance'];
+  const names = ['module', 'require', 'setTimeout', 'clearTimeout', 'performance', 'setImmediate'];
   const run = new Function(...names, code);
   const clock = new Clock();
   const module = { exports: {} };
-  const { setTimeout, clearTimeout, performance } = clock.globals;
+  const { setTimeout, clearTimeout, performance, setImmediate } = clock.globals;
   const requires = (name: string) => (name === 'node:timers/promises' ? clock.timersPromises : require(name));
-  run(module, requires, setTimeout, clearTimeout, performance);
+  run(module, requires, setTimeout, clearTimeout, performance, setImmediate);
   return { door: module.exports as Loaded['door'], clock };
 }

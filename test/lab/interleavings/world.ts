@@ -21,7 +21,10 @@ const BEHAVIOURS = {
   ...{ succeeds: 1, 'succeeds late': 4, fails: 1, 'fails late': 2 },
   ...{ 'retries later': 1, refuses: 1, 'gives up': 3, hangs: 1 },
 };
+/** What becomes of a statement of several calls. */
+const BATCH_FATES = { answers: 6, 'answers late': 3, late: 2, fails: 1, breaks: 2, lost: 1 };
 type Fate = keyof typeof FATES;
+type BatchFate = keyof typeof BATCH_FATES;
 type Behaviour = keyof typeof BEHAVIOURS;
 
 function listOf<Value extends string>(weights: Readonly<Record<Value, number>>, maxLength: number) {
@@ -38,6 +41,9 @@ export const plans = fc.record({
   /** To which receiver each of three deliveries of two events goes. */
   to: fc.array(fc.nat(1), { minLength: 6, maxLength: 6 }),
   fates: listOf(FATES, 50),
+  batchFates: listOf(BATCH_FATES, 20),
+  /** How many deliveries arrive in the same moment, so that their calls of the store share a statement. */
+  wave: fc.integer({ min: 1, max: 3 }),
   behaviours: listOf(BEHAVIOURS, 10),
   crashes: fc.nat(2),
   blocks: fc.nat(2),
@@ -80,7 +86,7 @@ export class World {
   readonly #scheduler: Scheduler;
   readonly #plan: Plan;
   readonly #loaded: Loaded;
-  readonly #store: IdempotencyStore<object>;
+  readonly #backend: Backend;
   /** Written by the real `once`; undefined: by that of this world. */
   readonly #ledger: Ledger | undefined;
   readonly #letters: DeadLetterStore | undefined;
@@ -95,6 +101,7 @@ export class World {
   readonly #completed = new Set<string>();
   readonly #owed = new Set<string>();
   #fates: Fate[];
+  #batchFates: BatchFate[];
   #behaviours: Behaviour[];
   #calm = false;
   #ticking = false;
@@ -102,13 +109,16 @@ export class World {
   readonly order: string[] = [];
   readonly violations: string[] = [];
 
-  constructor(scheduler: Scheduler, plan: Plan, loaded: Loaded, { store, letters, ledger }: Backend) {
+  constructor(scheduler: Scheduler, plan: Plan, loaded: Loaded, backend: Backend) {
+    const { letters, ledger } = backend;
     this.#scheduler = scheduler;
     this.#plan = plan;
     this.#loaded = loaded;
     this.#fates = [...plan.fates];
     this.#behaviours = [...plan.behaviours];
-    this.#store = store;
+    this.#batchFates = [...plan.batchFates];
+    this.#backend = backend;
+    backend.onBatch = (send) => this.#batch(send);
     this.#ledger = ledger;
     this.#letters = plan.letters === 'none' ? undefined : letters;
     this.#processes = [this.#startProcess(), this.#startProcess()];
@@ -116,10 +126,15 @@ export class World {
 
   /** Everything happens in the order of the scheduler, until nothing is left to happen. */
   async run(): Promise<void> {
-    this.#plan.to.forEach((to, number) => {
-      const event = this.#events[number % 2] as TransactionPaid;
-      void this.#later(`deliver ${event.id}`).then(() => this.#deliver(this.#process(to), event));
-    });
+    const { to, wave } = this.#plan;
+    for (let number = 0; number < to.length; number += wave) {
+      const events = to
+        .slice(number, number + wave)
+        .map((_, index) => this.#events[(number + index) % 2] as TransactionPaid);
+      void this.#later(`deliver ${events.map(({ id }) => id).join(', ')}`).then(() => {
+        for (const event of events) void this.#deliver(this.#process(to[number] ?? 0), event);
+      });
+    }
     for (let crash = 0; crash < this.#plan.crashes; crash += 1)
       void this.#later(`kill receiver ${crash}`).then(() => {
         this.#process(crash).alive = false;
@@ -153,6 +168,8 @@ export class World {
     for (const { id } of this.#events) {
       if (this.#owed.has(id) && !this.#handled.has(id)) this.#violated(`END: ${id} is lost`);
       if (await this.#hasLetter(id)) this.#violated(`END: a letter of ${id} is left`);
+      if (this.#completed.has(id) && this.#backend.isCompleted?.(id) === false)
+        this.#violated(`END: ${id} was answered as completed, and is not`);
       if (this.#plan.once && (this.#ledger?.lines(id) ?? 0) > 1)
         this.#violated(`ONCE: ${id} is written twice`);
     }
@@ -161,7 +178,8 @@ export class World {
   async #drain(): Promise<void> {
     const { clock } = this.#loaded;
     for (;;) {
-      await new Promise(setImmediate);
+      do await new Promise(setImmediate);
+      while (clock.turns);
       if (clock.waits && !this.#ticking && !this.#calm) {
         this.#ticking = true;
         void this.#later('time passes').then(() => {
@@ -326,12 +344,38 @@ export class World {
     }
   }
 
+  /** Of a synchronous driver that answers when it likes: the SQL is the same, and nothing else runs within a statement. */
+  #batch(send: () => unknown): unknown {
+    const fate = this.#calm ? 'answers' : (this.#batchFates.shift() ?? 'answers');
+    const what = 'a statement of several calls';
+    this.order.push(`${what}: ${fate}`);
+    switch (fate) {
+      case 'answers':
+        return send();
+      case 'answers late': {
+        const rows = send();
+        return this.#later(`${what} answers`, rows);
+      }
+      case 'late':
+        return this.#later(`${what} is done`).then(() => send());
+      case 'fails':
+        throw new Error('refused');
+      case 'breaks':
+        send();
+        throw new Error('broken');
+      case 'lost':
+        send();
+        return NEVER;
+    }
+  }
+
   #storeOf(process: Process): IdempotencyStore<{ once?: Once }> {
     const { clock } = this.#loaded;
+    const store = this.#backend.openStore();
     return {
       claim: (key, request) =>
         this.#call(process, 'claim', () =>
-          mapped(this.#store.claim(key, request), (result) => {
+          mapped(store.claim(key, request), (result) => {
             if (result.status !== 'claimed') return result;
             const id = key.split(':').at(-1) ?? '';
             const lease = `${id} ${result.claim.attempt}`;

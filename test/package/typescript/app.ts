@@ -1,7 +1,6 @@
 // A user's strict TypeScript, read by the oldest compiler that can read the types.
 import express from 'express';
 import {
-  constructEvent,
   type EventOf,
   type Handler,
   type IdempotencyStore,
@@ -13,6 +12,7 @@ import {
   type WebhookEvent,
 } from 'payment-webhooks';
 import { deliver, fixtures } from 'payment-webhooks/testing';
+import { constructEvent } from 'payment-webhooks/verify';
 import { z } from 'zod';
 
 const events = {

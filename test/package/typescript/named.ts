@@ -2,14 +2,12 @@
 import { Queue } from 'bullmq';
 import {
   cachedKeys,
-  constructEvent,
   isKnown,
   keepRawBody,
   memoryDeadLetters,
   memoryInbox,
   memoryStore,
   receiver,
-  transactionPaidPayload,
   verifySignature,
 } from 'payment-webhooks';
 import { codec, ServiceClient } from 'payment-webhooks/client';
@@ -33,6 +31,7 @@ import {
   signedDelivery,
   storeContract,
 } from 'payment-webhooks/testing';
+import { constructEvent, transactionPaidPayload } from 'payment-webhooks/verify';
 import { Pool } from 'pg';
 import { PgBoss } from 'pg-boss';
 import { z } from 'zod';

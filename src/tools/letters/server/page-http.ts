@@ -77,6 +77,7 @@ async function bytesOf(request: IncomingMessage): Promise<Buffer> {
   if (typeof body !== 'string') return body;
   if (body === 'too large') throw new HttpError(413, 'The body is larger than 16 KB.');
   if (body === 'timeout') throw new HttpError(400, 'The body did not arrive within 10 seconds.');
+  if (body === 'not loaded') throw new Error('raw-body could not be loaded.');
   throw new HttpError(400, 'The body is incomplete, or longer than its Content-Length.');
 }
 
