@@ -25,7 +25,13 @@ needing('SQLite').describe.each(EACH_SQLITE)('an inbox in SQLite by %s', (_, ope
     };
     ends.push(remove);
     const db = connect();
-    const hooks = startReceiver({ inbox: sqliteInbox(db), redrive: false, maxInFlight: 200 });
+    const hooks = startReceiver({
+      inbox: sqliteInbox(db),
+      redrive: false,
+      maxInFlight: 200,
+      storeTimeout: 20_000,
+      lease: 60_000,
+    });
     return { connect, db, hooks };
   }
   interface Fault {

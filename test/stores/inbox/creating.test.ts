@@ -248,7 +248,7 @@ needing('SQLite').describe('an inbox in SQLite', () => {
       });
     expect((await hooks().post()).status).toBe(500);
     const names = created('d1');
-    db().exec('DROP INDEX d1_letter_event; DROP INDEX d1_letter_arrival');
+    db().exec('DROP INDEX d1_letter_event_idx; DROP INDEX d1_letter_arrival_idx');
     const next = hooks();
     expect((await next.post()).status).toBe(500);
     expect(await next.hooks.deadLetters?.count()).toMatchObject({ total: 2 });

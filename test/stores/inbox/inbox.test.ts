@@ -1,7 +1,11 @@
 // An inbox alone keeps a receiver safe: its tables come and are pruned by themselves, whatever happens to the server.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { memoryInbox } from 'payment-webhooks';
+import { type HealthReport, health } from 'payment-webhooks/ops';
 import { processor } from 'payment-webhooks/queues';
 import { sqliteInbox } from 'payment-webhooks/stores/sql';
 import { fixtures } from '../../../src/fixtures/fixture.js';
@@ -96,6 +100,37 @@ inEachPlace((place) => {
     await until(async () => (await place.rows(name)) === 0);
     expect([one, next].flatMap(errors)).toEqual([]);
   });
+
+  test('is healthy before its first delivery, unhealthy while its server is down, and healthy again', async () => {
+    const { hooks, post } = start({ inbox: place.open(name), handlers: failing, redrive: false });
+    const server = createServer(health(hooks, { deadLetters: 0, timeout: 5_000, cache: 1 }));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const failingChecks = async () => {
+      const answer = await fetch(`http://127.0.0.1:${port}/healthz`);
+      const { checks } = (await answer.json()) as HealthReport;
+      return [answer.status, ...checks.filter(({ ok }) => !ok).map((check) => check.name)];
+    };
+    const becomes = (...expected: unknown[]) =>
+      until(async () => isDeepStrictEqual(await failingChecks(), expected), 25_000, 100);
+    try {
+      await becomes(200);
+      expect(await post()).toMatchObject(failed);
+      await becomes(503, 'deadLetters');
+      await place.server.kill();
+      await becomes(503, ...place.tellsWhenDown);
+      await place.server.start();
+      // A Redis without persistence has lost its letter.
+      await until(
+        async () => !(await failingChecks()).some((check) => /[sS]tore$/.test(String(check))),
+        25_000,
+        100,
+      );
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
+  }, 90_000);
 
   test('with prune: false deletes nothing', async () => {
     PRUNING.everyMs = 20;

@@ -23,12 +23,15 @@ export interface InboxOptions {
 
 export interface Place {
   readonly server: Pick<Service, 'kill' | 'start'>;
+  /** The checks of `health()` that fail then. A file that is locked can still be read. */
+  readonly tellsWhenDown: readonly string[];
   /** On a client of its own. @param name of its tables or keys */
   open(name: string, options?: InboxOptions): Inbox<object>;
   /** How many ids and letters the database holds, expired or not. */
   rows(name: string): Promise<number>;
 }
 
+const BOTH = ['store', 'deadLetterStore'];
 const closing: (() => unknown)[] = [];
 const closeAll = async () => {
   for (const close of closing.splice(0)) await close();
@@ -65,6 +68,7 @@ function inPostgres(by: 'postgresInbox' | 'sqlInbox'): Place {
     },
   );
   return {
+    tellsWhenDown: BOTH,
     get server() {
       return own();
     },
@@ -106,6 +110,7 @@ async function startWire({ hostname, port }: URL) {
 function inMariadb(): Place {
   const mariadb = ownMariadb();
   return {
+    tellsWhenDown: BOTH,
     get server() {
       return mariadb.server;
     },
@@ -129,6 +134,7 @@ function inRedis(): Place {
     return client;
   };
   return {
+    tellsWhenDown: BOTH,
     get server() {
       return own();
     },
@@ -165,6 +171,7 @@ function inSqlite(): Place {
   };
   let locking: Sqlite | undefined;
   return {
+    tellsWhenDown: ['store', 'deadLetters'],
     server: {
       kill: async () => {
         locking = connection();
