@@ -53,7 +53,7 @@ interface Own {
 const mutants = ({ notWaiting, outside }: Own): Readonly<Record<string, readonly Damage[]>> => ({
   'writes inside once are committed once': [
     ['takes every row for its own', 'if (found.token === row.token) return true;', 'return true;'],
-    ['keeps no fingerprint', 'if (!isNew) this.skipped = found.fingerprint;', ''],
+    ['keeps no fingerprint', 'this.skipped = isNew ? this.#skippedBefore : found.fingerprint;', ''],
   ],
   'work that throws writes nothing': [
     ['keeps a failure to itself', 'this.#failure = error ?? ', 'error ?? '],

@@ -2,7 +2,13 @@
 import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ConfigurationError, RetryAfterError, receiver } from 'payment-webhooks';
-import { type RunTransaction, sqlDeadLetters, sqlInbox, sqlStore } from 'payment-webhooks/stores/sql';
+import {
+  type RunTransaction,
+  type SqlDatabase,
+  sqlDeadLetters,
+  sqlInbox,
+  sqlStore,
+} from 'payment-webhooks/stores/sql';
 import { fixtures } from 'payment-webhooks/testing';
 import type { Pool, PoolClient } from 'pg';
 import { KEY, receivable } from '../setup/delivery.js';
@@ -166,6 +172,15 @@ needing('postgres').describe('a transaction function that does not keep its word
     ]);
   });
 
+  test('is not what once() was given, but the pool: refused, and later claims are granted', async () => {
+    const store = sqlStore<Pool, object>({ ...(right as SqlDatabase<Pool, object>), table: world.table });
+    const result = await store.claim('pool', request);
+    const handler = result.status === 'claimed' ? result.claim.forHandler?.('pay') : undefined;
+    const once = handler?.context.once(right.client, async () => {});
+    await expect(once).rejects.toThrow('once() was given no open transaction');
+    expect(await store.claim('pool too', request)).toMatchObject({ status: 'claimed' });
+  });
+
   test('begins on the connection that claims use too: refused, because a rollback would undo them', async () => {
     const client = await right.client.connect();
     const transaction = async (work: Work) => {
@@ -178,6 +193,7 @@ needing('postgres').describe('a transaction function that does not keep its word
     const once = await Promise.allSettled([handler?.context.once(async () => {})]);
     const claim = await Promise.allSettled([store.claim('shared too', request)]);
     client.release();
+    expect(await world.known('shared pay')).toBe(0);
     for (const [settled] of [once, claim])
       expect(inspect(settled)).toMatch(/rejected(?:.|\n)*a client with a connection of its own/);
   });

@@ -117,6 +117,7 @@ function creatingTable(
       withTable(() => connections.run(statement, parameters), MAY_CREATE.test(statement.text)),
     ping: (check) => withTable(() => connections.ping(check)),
     within: (transaction) => connections.within(transaction),
+    confirmSeparate: (transaction) => connections.confirmSeparate?.(transaction),
     transaction: connections.transaction?.bind(connections),
     once: connections.once,
     migrate: (statements) => connections.migrate(statements),

@@ -157,9 +157,13 @@ export class AnyConnections implements Connections {
     this.#checked = true;
   }
 
+  confirmSeparate(transaction: unknown): void {
+    if (transaction === this.#given.client) this.#separate = false;
+    if (this.#separate === false) throw new ConfigurationError(ONE_CONNECTION);
+  }
+
   within(transaction: unknown): RunSql {
-    const { client, dialect } = this.#given;
-    if (transaction === client) this.#separate = false;
+    const { dialect } = this.#given;
     const run: RunSql = (statement, parameters) => this.#query(transaction, statement, parameters);
     if (this.#separate || (this.#separate === undefined && dialect !== 'sqlite')) return run;
     return async (statement, parameters) => {

@@ -33,6 +33,8 @@ export interface Connections {
    * @throws {ConfigurationError} if this is no transaction of the client
    */
   within(transaction: unknown): RunSql;
+  /** @throws {ConfigurationError} if `run` is known to use the connection of this open transaction */
+  confirmSeparate?(transaction: unknown): void;
   /**
    * Commits when `work` resolves, and rolls back when it rejects. Undefined if the store cannot begin a transaction.
    *

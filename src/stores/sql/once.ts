@@ -21,7 +21,7 @@ export type FoundRow = Pick<OnceRow, 'token' | 'fingerprint'>;
 /** Statements one after the other, for clients that answer by a promise and for those that answer at once. */
 export type Steps<Result> = Generator<readonly [Statement, readonly unknown[]], Result, Reply>;
 
-type OnceConnections = Pick<Connections, 'within' | 'transaction'>;
+type OnceConnections = Pick<Connections, 'within' | 'transaction' | 'confirmSeparate'>;
 
 export interface OnceDialect {
   /**
@@ -226,7 +226,11 @@ export class OnceCalls<Transaction> extends CallsOfHandler<WithOnce<Transaction>
       await run(this.dialect.undo, []).catch(() => {});
       await runSteps(this.dialect.forgetRow(row), run);
     };
-    return this.#unlessFound(row, found, { work, onFailure });
+    const separately = () => {
+      this.#connections.confirmSeparate?.(transaction);
+      return work();
+    };
+    return this.#unlessFound(row, found, { work: separately, onFailure });
   }
 
   async #unlessFound(row: OnceRow, found: FoundRow, { work, onFailure }: Work): Promise<unknown> {
