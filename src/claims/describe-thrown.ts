@@ -123,7 +123,7 @@ const TOO_SLOW =
 /** How the messages of clients begin that give no code. */
 const MESSAGES: readonly (readonly [beginning: RegExp, cure: string])[] = [
   [/^(?:Cannot use a pool after calling end|Client was closed|Pool is closed|Connection is closed)/, CLOSED],
-  [/^(?:The client is closed|CLIENT_CLOSED|write CONNECTION_ENDED|Stream isn't writeable and)/, CLOSED],
+  [/^(?:The client is closed|CLIENT_CLOSED|write CONNECTION_ENDED|Stream isn.t writeable and)/, CLOSED],
   [/^(?:The database connection is not open|database is not open|Cannot use a closed database)/, CLOSED],
   [/^(?:Driver not Connected|Unable to acquire a connection)/, CLOSED],
   [/^(?:timeout exceeded when trying to connect|Knex: Timeout acquiring a connection)/, NONE_FREE],
