@@ -1,7 +1,7 @@
-// Types the commands of docs/tunnel.md and docs/missed-events.md: a webhook at a tunnel, an event delivered by hand.
+// Types the commands of docs/first-delivery.md and docs/missed-events.md: a delivery through a tunnel, an event delivered by hand.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, request, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
@@ -10,10 +10,11 @@ import { type Simulator, startSimulator } from 'payment-webhooks/simulator';
 import { fixtures } from 'payment-webhooks/testing';
 import { codeBlocks } from '../setup/markdown.js';
 import { needing } from '../setup/platform.js';
+import { freePort } from '../setup/ports.js';
 import { ROOT, shell } from '../setup/shell.js';
+import { until } from '../setup/waiting.js';
 
 const handled: string[] = [];
-const tunnelled: string[] = [];
 let service: Simulator;
 let app: Server;
 let tunnel: Server;
@@ -24,11 +25,10 @@ const listening = (server: Server) =>
   new Promise<Server>((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
 
 /** What a tunnel does: another address, the same bytes. */
-function tunnelTo(target: Server): Server {
+function tunnelTo(target: () => string): Server {
   return createServer((near, answer) => {
-    tunnelled.push(`${near.method} ${near.url}`);
     const { url = '/', method, headers } = near;
-    const far = request(new URL(url, urlOf(target)), { method, headers }, (response) => {
+    const far = request(new URL(url, target()), { method, headers }, (response) => {
       answer.writeHead(response.statusCode ?? 502, response.headers);
       response.pipe(answer);
     });
@@ -47,7 +47,7 @@ beforeAll(async () => {
     handled.push(event.payload.transaction.order_id);
   });
   app = await listening(createServer(hooks));
-  tunnel = await listening(tunnelTo(app));
+  tunnel = await listening(tunnelTo(() => urlOf(app)));
 });
 
 afterAll(async () => {
@@ -59,45 +59,74 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** The first commands of a guide, each a line, with the program from the sources. */
+/** The commands of a guide, each a line, with the program from the sources. */
 function commandsOf(guide: string): string[] {
-  const [block] = codeBlocks(join(ROOT, guide)).filter(({ language }) => language === 'sh');
-  const lines = block?.text.replaceAll('\\\n', ' ').trim().split('\n') ?? [];
+  const blocks = codeBlocks(join(ROOT, guide)).filter(({ language }) => language === 'sh');
+  const lines = blocks.flatMap(({ text }) => text.replaceAll('\\\n', ' ').trim().split('\n'));
   const program = `"${join(ROOT, 'node_modules/.bin/tsx')}" "${join(ROOT, 'src/cli.ts')}"`;
   return lines
     .filter((line) => !line.startsWith('#'))
     .map((line) => line.replaceAll('npx payment-webhooks', program));
 }
 
-test('a tunnel is checked, registered and removed by its commands', async () => {
+test('the first delivery is captured through a tunnel, its header found, and the tunnel checked and removed', async () => {
+  // Started as the guide does, but on a free port and for one delivery.
+  const port = await freePort();
+  const [capture = '', cloudflared, ensure = '', forward, doctor = '', list = '', remove = ''] =
+    commandsOf('docs/first-delivery.md');
+  expect(cloudflared).toBe('cloudflared tunnel --url http://localhost:4747');
+  expect(forward).toBe(`${capture} --forward 3000/hooks`);
+  writeFileSync(join(folder, 'keys.txt'), `${service.privateKey}\n`);
+  const toCapture = await listening(tunnelTo(() => `http://127.0.0.1:${port}`));
   const env = {
-    PUBLIC_URL: urlOf(tunnel),
+    PUBLIC_URL: urlOf(toCapture),
     SERVICE_API_URL: service.baseUrl,
     SERVICE_PRIVATE_KEY: service.privateKey,
-    SIGNATURE_HEADER: 'X-SERVICE-SIGNATURE',
   };
-  const type = async (script: string) => {
-    const { code, stdout, stderr } = await shell(script, { env });
+  const type = async (script: string, more = {}) => {
+    const { code, stdout, stderr } = await shell(script, { env: { ...env, ...more }, cwd: folder });
     expect({ script, code, stdout, stderr }).toMatchObject({ code: 0 });
     return stdout;
   };
-  const [doctor = '', ensure = '', list = '', remove = ''] = commandsOf('docs/tunnel.md');
-  await type(doctor);
-  expect(handled).toContain('doctor-test');
-  await type(ensure);
-  expect(service.webhooks.list()).toMatchObject([{ url: `${env.PUBLIC_URL}/hooks` }]);
+  try {
+    const captured = type(`${capture} --once --port ${port}`);
+    await type(ensure);
+    expect(service.webhooks.list()).toMatchObject([{ url: `${env.PUBLIC_URL}/hooks` }]);
+    await until(() => isListening(port));
+    const sent = await service.trigger(
+      'transaction.paid',
+      { payload: { transaction: { order_id: 'order-7' } } },
+      { signatureHeader: 'X-ACME-SIGNATURE' },
+    );
+    expect(sent).toMatchObject([{ status: 'delivered' }]);
+    const [line] = codeBlocks(join(ROOT, 'docs/first-delivery.md')).filter(
+      ({ language }) => language === 'text',
+    );
+    const stdout = await captured;
+    // Node's client writes names in lower case, as HTTP/2 does.
+    expect(stdout.toLowerCase()).toContain(line?.text.trim().toLowerCase());
+    expect(stdout).toContain('"order_id":"order-7"');
 
-  const before = tunnelled.length;
-  await service.trigger('transaction.paid', { payload: { transaction: { order_id: 'order-7' } } });
-  expect(tunnelled.slice(before)).toEqual(['POST /hooks']);
-  expect(handled).toContain('order-7');
+    // The app that the tunnel leads to has the default header.
+    const direct = { PUBLIC_URL: urlOf(tunnel) };
+    await type(doctor.replace(' --header X-ACME-SIGNATURE', ''), direct);
+    expect(handled).toContain('doctor-test');
+    const [{ id } = { id: '' }] = service.webhooks.list();
+    expect(await type(list)).toContain(id);
+    expect(remove).toContain('WEBHOOK_ID');
+    await type(remove.replace('WEBHOOK_ID', id));
+    expect(service.webhooks.list()).toEqual([]);
+  } finally {
+    toCapture.closeAllConnections();
+    toCapture.close();
+  }
+}, 180_000);
 
-  const [{ id } = { id: '' }] = service.webhooks.list();
-  expect(await type(list)).toContain(id);
-  expect(remove).toContain('WEBHOOK_ID');
-  await type(remove.replace('WEBHOOK_ID', id));
-  expect(service.webhooks.list()).toEqual([]);
-}, 120_000);
+const isListening = (port: number) =>
+  new Promise<boolean>((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => resolve(true)).once('error', () => resolve(false));
+    socket.once('connect', () => socket.destroy());
+  });
 
 needing('curl').test(
   'an event is delivered by hand, and again, which makes a duplicate',

@@ -21,6 +21,7 @@ export const PROGRAMS = {
   pgbouncer: {},
   openssl: {},
   curl: {},
+  python3: {},
 };
 
 /** The path of a program, or undefined. */

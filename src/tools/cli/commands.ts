@@ -18,6 +18,7 @@ const TOPICS: Readonly<Record<string, readonly (readonly [name: string, summary:
     ['deliveries resend', 'Send the same event again', deliveries],
     ['deliveries curl', 'Print a delivery as a curl command', deliveries],
     ['deliveries clear', 'Delete the finished deliveries of the simulator', deliveries],
+    ['capture', 'Record real deliveries, and find their signature', () => import('./capture.js')],
     ['keys rotate', 'Make a new private key for the simulator', account],
   ],
   'Test an endpoint': [

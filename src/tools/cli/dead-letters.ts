@@ -30,7 +30,7 @@ export const list = command({
     [`payment-webhooks dead-letters list --reason invalid --since 7d ${WITH_PAGE}`]:
       'payloads that did not match their schema',
   },
-  async run({ values }) {
+  async run({ values, terminal }) {
     const filter = defined({ ...filterOf(values), discarded: values.discarded ? 'true' : undefined });
     const { limit = 50 } = values;
     const page = await openLetterPage(values);
@@ -43,7 +43,7 @@ export const list = command({
     }
     const notes = more ? [`There are more than ${limit}. Raise --limit, or add a filter.`] : [];
     const filtered = Object.keys(filter).length > 0;
-    return { values: letters, text: letterTable(letters, filtered), notes };
+    return { values: letters, text: letterTable(letters, filtered, terminal.stdout.columns), notes };
   },
 });
 
@@ -208,7 +208,7 @@ function replayText(report: ReplayReport): string {
   return [...events, verdict, ...hints, ...(report.stopped ? [stopped] : [])].join('\n');
 }
 
-function letterTable(letters: readonly JsonLetter[], filtered: boolean): string {
+function letterTable(letters: readonly JsonLetter[], filtered: boolean, room: number | undefined): string {
   const [first] = letters;
   if (!first) return filtered ? 'No dead letter matches.' : 'There are no dead letters.';
   const redriven = letters.some(({ nextTry }) => nextTry !== undefined);
@@ -221,7 +221,7 @@ function letterTable(letters: readonly JsonLetter[], filtered: boolean): string 
   );
   const last = first.discarded ? ['BY', 'DISCARDED', 'BECAUSE'] : ['CODE'];
   const headings = ['ID', 'REASON', 'EVENT', 'EVENT ID', 'ATTEMPTS', 'KEPT'];
-  return table([[...headings, ...(redriven ? ['NEXT TRY'] : []), ...last], ...rows]);
+  return table([[...headings, ...(redriven ? ['NEXT TRY'] : []), ...last], ...rows], room);
 }
 
 function localTime(iso: string): string {

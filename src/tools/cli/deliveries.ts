@@ -41,7 +41,7 @@ export const list = command({
     const control = controlPlane(values, terminal);
     const found = await control.deliveries({ status, event, q, limit });
     const filtered = [status, event, q].some((value) => value !== undefined);
-    return { values: found, text: deliveryTable(found, filtered) };
+    return { values: found, text: deliveryTable(found, terminal, filtered) };
   },
 });
 
@@ -110,7 +110,12 @@ export const resend = command({
       }
     }
     const notes = values.json ? [] : diagnoses;
-    return { values: resent, text: resent.length === 0 ? '' : deliveryTable(resent), notes, exitCode };
+    return {
+      values: resent,
+      text: resent.length === 0 ? '' : deliveryTable(resent, terminal),
+      notes,
+      exitCode,
+    };
   },
 });
 

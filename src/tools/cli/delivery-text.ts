@@ -1,6 +1,7 @@
 // Deliveries as text: a table, one delivery in full, or one line per attempt while `simulate` runs.
 import type { Logger } from '../../logger.js';
 import type { Attempt, AttemptFields, Delivery } from '../simulator/delivery/delivery-record.js';
+import type { Terminal } from './command.js';
 import { indented, type Output, type Paint, printable, type Style, table } from './print.js';
 
 const HEADINGS = ['ID', 'STATUS', 'EVENT', 'EVENT ID', 'TO', 'ANSWER', 'MS', 'ATTEMPTS', 'NEXT RETRY'];
@@ -15,9 +16,13 @@ function clockTime(time: string | null): string {
   return time === null ? '' : new Date(time).toTimeString().slice(0, 8);
 }
 
-export function deliveryTable(deliveries: readonly Delivery[], filtered = false): string {
+export function deliveryTable(
+  deliveries: readonly Delivery[],
+  { stdout }: Terminal,
+  filtered = false,
+): string {
   if (deliveries.length === 0) return filtered ? 'No delivery matches.' : 'There are no deliveries.';
-  return table([HEADINGS, ...deliveries.map(cells)]);
+  return table([HEADINGS, ...deliveries.map(cells)], stdout.columns);
 }
 
 function cells({ id, status, event_name, event_id, url, attempts, next_attempt_at }: Delivery): string[] {
@@ -122,16 +127,17 @@ export function attemptLog(output: Output) {
 }
 
 function attemptLine({ delivery, event, eventName, url, answer, ...settled }: AttemptFields, paint: Paint) {
-  const { attempt, status, durationMs, fault, diagnosis, nextAttemptAt } = settled;
+  const { attempt, status, durationMs, fault, diagnosis, nextAttemptAt, signature, again } = settled;
   const line = [
     paint('dim', clockTime(new Date().toISOString())),
     paint(STYLES[status] ?? 'dim', status.padEnd(9)),
-    `${eventName}  ${event}  ${shortId(delivery)}  → ${printable(url)}`,
+    `${printable(`${eventName}  ${event}`)}  ${shortId(delivery)}  → ${printable(url)}`,
     printable(answerText({ ...settled, answer: typeof answer === 'number' ? `[${answer}]` : answer })),
     `${Math.round(durationMs)} ms`,
     [`attempt ${attempt}`, ...attemptNotes(fault, nextAttemptAt)].join(', '),
   ].join('  ');
-  return diagnosis === null ? line : `${line}\n          ${paint('dim', diagnosis)}`;
+  const remarks = [diagnosis, signature?.message, again].filter((text) => typeof text === 'string');
+  return [line, ...remarks.map((text) => `          ${paint('dim', printable(text))}`)].join('\n');
 }
 
 function jsonLine({ delivery, event, eventName, durationMs, nextAttemptAt, ...same }: AttemptFields): object {

@@ -55,7 +55,7 @@ async function runCommand(argv: readonly string[], terminal: Terminal): Promise<
   const command = await found.row.load();
   if (!wantsHelp) return command.run({ ...parse(found.row.name, command, found.rest), terminal });
   const { commandHelp } = await import('./help.js');
-  terminal.stdout.write(commandHelp(found.row, command));
+  terminal.stdout.write(commandHelp(found.row, command, terminal.stdout.columns));
   return EXIT.ok;
 }
 
@@ -76,7 +76,8 @@ async function withoutCommand(words: readonly string[], wantsHelp: boolean, { st
   const isTyped = first !== '' && !first.startsWith('-');
   if (first === '' || (wantsHelp && (!isTyped || group.length > 0))) {
     const { groupHelp, overview } = await import('./help.js');
-    const help = group.length > 0 ? await groupHelp(first, group) : overview(commands);
+    const help =
+      group.length > 0 ? await groupHelp(first, group, stdout.columns) : overview(commands, stdout.columns);
     (wantsHelp ? stdout : stderr).write(help);
     return wantsHelp ? EXIT.ok : EXIT.refused;
   }

@@ -25,14 +25,22 @@ export function indented(lines: readonly string[]): string {
   return lines.map((line) => `  ${printable(line)}`.trimEnd()).join('\n');
 }
 
-/** Rows in columns as wide as their longest cell; the cells are made printable. */
-export function table(rows: readonly (readonly string[])[]): string {
+/**
+ * Rows in columns as wide as their longest cell; the cells are made printable. On a narrower terminal each row is a
+ * paragraph with a line per cell, which the first row names.
+ */
+export function table(rows: readonly (readonly string[])[], room = Number.POSITIVE_INFINITY): string {
   const cells = rows.map((row) => row.map(printable));
   // Not Math.max(...rows): it overflows the stack at about 120,000 rows.
   const widest = (column: number) => cells.reduce((most, row) => Math.max(most, row[column]?.length ?? 0), 0);
   const widths = (cells[0] ?? []).map((_, column) => widest(column));
   const line = (row: readonly string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0));
-  return cells.map((row) => line(row).join('  ').trimEnd()).join('\n');
+  if (widths.reduce((sum, width) => sum + width + 2, -2) <= room)
+    return cells.map((row) => line(row).join('  ').trimEnd()).join('\n');
+  const [names = [], ...others] = cells;
+  const named = (row: string[]) =>
+    table(row.flatMap((cell, column) => (cell ? [[names[column] ?? '', cell]] : [])));
+  return others.map(named).join('\n\n');
 }
 
 export function print(stream: Writable, text: string): void {

@@ -47,23 +47,28 @@ export const verify = command({
     const keys = await readKeys(values['key-file'], terminal);
     const body = await readBytes('--body', values.body, terminal);
     const paint = painter(terminal.stdout, terminal.env);
-    const signatures = (bytes: Uint8Array) => keys.map((key) => signBody(bytes, key));
-    const right = signatures(body);
-    const keyIndex = right.indexOf(signature);
+    const keyIndex = keys.findIndex((key) => signBody(body, key) === signature);
     if (keyIndex !== -1) {
       const which = keys.length > 1 ? ` It was made with key ${keyIndex + 1} of ${keys.length}.` : '';
       const text = `${paint('green', 'Valid:')} the signature belongs to this body.${which}`;
       return { values: [{ valid: true, keyIndex }], text };
     }
-    const digits = signature.trim().toLowerCase();
-    const finding =
-      explainForm(signature, right) ??
-      explainBody(body, (bytes) => signatures(bytes).includes(digits)) ??
-      explainKey(body, digits, keys);
+    const finding = explainMismatch(signature, body, keys);
     const text = `${paint('red', 'Not valid:')} ${finding.message}\n${finding.cure}`;
     return { values: [{ valid: false, ...finding }], text, exitCode: EXIT.failed };
   },
 });
+
+/** Why the signature is not that of the body by one of the keys. */
+export function explainMismatch(signature: string, body: Buffer, keys: readonly string[]): Finding {
+  const signatures = (bytes: Uint8Array) => keys.map((key) => signBody(bytes, key));
+  const digits = signature.trim().toLowerCase();
+  return (
+    explainForm(signature, signatures(body)) ??
+    explainBody(body, (bytes) => signatures(bytes).includes(digits)) ??
+    explainKey(body, digits, keys)
+  );
+}
 
 /** The mistake that explains why a signature does not match. */
 interface Finding {

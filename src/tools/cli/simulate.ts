@@ -21,6 +21,10 @@ import { defined, endpointUrl, headerOption, notEmpty, ValueError, wholeNumber }
 import { print } from './print.js';
 import { KEY_VARIABLE, readKeys } from './read-input.js';
 
+export const portOption = text({ N: '4747' }, 'Listen on this port; 0 is any free port. Default: 4747.', {
+  read: wholeNumber(0, 65_535),
+});
+
 const options = {
   forward: text(
     { PLACE: '3000/hooks' },
@@ -32,9 +36,7 @@ const options = {
   ),
   credentials: flag('List every key and token, with what each is for. In a terminal, press c to list them.'),
   open: flag('Open the page in the browser.'),
-  port: text({ N: '4747' }, 'Listen on this port; 0 is any free port. Default: 4747.', {
-    read: wholeNumber(0, 65_535),
-  }),
+  port: portOption,
   host: text(
     { ADDRESS: '0.0.0.0' },
     'Listen on this address. Default: 127.0.0.1. One that other machines can reach, such as 0.0.0.0 in a container, needs --allow-host.',
@@ -116,7 +118,7 @@ export const simulate = command({
   },
 });
 
-function allowedHost(name: string, text: string): string {
+export function allowedHost(name: string, text: string): string {
   if (hostName(text) !== undefined) return text;
   const advice = 'Pass a name or address without a port, such as simulator.';
   throw new ValueError(name, text, `is not a host. ${advice}`);
@@ -159,7 +161,7 @@ async function accountKeys(file: string | undefined, terminal: Terminal) {
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** Resolves `stopped` at the first signal or call of `stop`; a second signal ends the process at once. */
-function stopSignal() {
+export function stopSignal() {
   const controller = new AbortController();
   const stop = () => {
     for (const signal of SIGNALS) process.off(signal, stop);

@@ -39,11 +39,7 @@ export async function runSimulation(
   let demo: DemoEndpoint | undefined;
   try {
     for (const url of forwards) {
-      await register(service, url).catch((error) => {
-        // The messages of the simulator call it `url` or "this".
-        if (!ConfigurationError.is(error)) throw error;
-        throw new CommandError(error.message.replace(/^(The url|This)\b/, '--forward'));
-      });
+      await register(service, url).catch(nameForward);
     }
     if (settings.demo) {
       // Imported after the simulator has started, which reports a missing Express.
@@ -70,6 +66,12 @@ export async function runSimulation(
   }
 }
 
+/** The messages of the simulator call it `url` or "this". */
+export function nameForward(error: unknown): never {
+  if (!ConfigurationError.is(error)) throw error;
+  throw new CommandError(error.message.replace(/^(The url|This)\b/, '--forward'));
+}
+
 /** Unless it is still registered from the last run (--state). */
 async function register({ webhooks }: Simulator, url: string): Promise<void> {
   const same = ({ url: registered }: { url: string }) => new URL(registered).href === new URL(url).href;
@@ -80,7 +82,7 @@ async function register({ webhooks }: Simulator, url: string): Promise<void> {
 const QUIT = ['\u0003', '\u0004'];
 
 /** @returns a function that stops reading; undefined without a terminal */
-function readKeyboard(
+export function readKeyboard(
   { stdin, stdout, stderr, env }: Terminal,
   keys: readonly Key[],
 ): (() => void) | undefined {
@@ -134,10 +136,10 @@ async function trigger({ service, output }: Simulation): Promise<void> {
   );
 }
 
-async function resend({ service, output }: Simulation): Promise<void> {
+export async function resend({ service, output }: Pick<Simulation, 'service' | 'output'>): Promise<void> {
   const last = service.deliveries().at(-1);
   if (last) await service.resend(last.id);
-  else output.note('No deliveries yet. Press t to trigger an event.');
+  else output.note('No deliveries yet.');
 }
 
 const OPENERS: Partial<Record<NodeJS.Platform, readonly string[]>> = {
@@ -146,7 +148,10 @@ const OPENERS: Partial<Record<NodeJS.Platform, readonly string[]>> = {
   win32: ['rundll32', 'url.dll,FileProtocolHandler'],
 };
 
-function openPage({ service: { dashboardUrl }, output }: Simulation): void {
+export function openPage({
+  service: { dashboardUrl },
+  output,
+}: Pick<Simulation, 'service' | 'output'>): void {
   const [program = '', ...args] = OPENERS[process.platform] ?? ['xdg-open'];
   const failed = () => output.note(`The browser did not open. Go to ${dashboardUrl}`);
   const child = spawn(program, [...args, dashboardUrl], { stdio: 'ignore', detached: true });

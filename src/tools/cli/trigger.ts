@@ -4,7 +4,7 @@ import { isEventName, isMap } from '../../events/envelope.js';
 import { builtInEventNames } from '../../events/event.js';
 import { envelope } from '../../events/schemas.js';
 import { samplePayload } from '../../fixtures/fixture.js';
-import { didYouMean } from '../../misuse.js';
+import { didYouMean, nearestName } from '../../misuse.js';
 import type { Delivery } from '../simulator/delivery/delivery-record.js';
 import { faultKinds } from '../simulator/delivery/faults.js';
 import { CommandError, command, EXIT, flag, text, UsageError } from './command.js';
@@ -80,8 +80,13 @@ export const trigger = command({
     const failed = values.wait ? open : open.filter(({ attempts }) => attempts.at(-1)?.fault === null);
     return {
       values: deliveries,
-      text: [deliveryTable(deliveries), ...deliveries.map(attemptsText)].filter(Boolean).join('\n\n'),
-      notes: values.json ? [] : new Set(open.flatMap(({ attempts }) => attempts.at(-1)?.diagnosis ?? [])),
+      text: [deliveryTable(deliveries, terminal), ...deliveries.map(attemptsText)]
+        .filter(Boolean)
+        .join('\n\n'),
+      notes: [
+        ...addedFields(name, data, values.set ?? []),
+        ...(values.json ? [] : new Set(open.flatMap(({ attempts }) => attempts.at(-1)?.diagnosis ?? []))),
+      ],
       exitCode: failed.length === 0 ? EXIT.ok : EXIT.failed,
     };
   },
@@ -154,7 +159,7 @@ function set(fields: Fields, text: string, sample: unknown): void {
   if (path === '')
     throw new UsageError(`--set ${text} is invalid. Pass one like payload.transaction.amount=12.50.`);
   const value = colon ? parse(given, `--set ${path}:=`) : given;
-  const names = path.split(/(?<!\\)\./).map((part) => part.replaceAll('\\.', '.'));
+  const names = namesIn(path);
   const [root = ''] = names;
   if (!ROOTS.includes(root)) {
     const objects = Object.entries(Object(fieldOf(sample, 'payload')));
@@ -178,6 +183,33 @@ function set(fields: Fields, text: string, sample: unknown): void {
     place = place[part] as Fields;
   }
   put(place, names.at(-1) ?? '', value);
+}
+
+function namesIn(path: string): string[] {
+  return path.split(/(?<!\\)\./).map((part) => part.replaceAll('\\.', '.'));
+}
+
+/** A warning for each field that --set adds to the sample, because it may be a typo. Any key of `metadata` is allowed. */
+export function addedFields(name: string, data: string | undefined, sets: readonly string[]): string[] {
+  const { payload = samplePayload(name) } = data === undefined ? {} : readData(name, data);
+  const known = pathsOf(payload, 'payload');
+  return sets.flatMap((text) => {
+    const [, path = ''] = /^([^=]*?):?=/s.exec(text) ?? [];
+    const [root, group] = namesIn(path);
+    if (root !== 'payload' || group === 'metadata' || known.length === 0 || known.includes(path)) return [];
+    const last = path.slice(path.lastIndexOf('.'));
+    const near = known.find((each) => each.endsWith(last)) ?? nearestName(path, known);
+    return `--set ${path} adds a field that the sample does not have.${near ? ` Did you mean "${near}"?` : ''}`;
+  });
+}
+
+/** The paths of all fields, as --set takes them. */
+function pathsOf(value: unknown, path: string): string[] {
+  if (!isMap(value)) return [];
+  return Object.entries(value).flatMap(([name, each]) => {
+    const inner = `${path}.${name.replaceAll('.', '\\.')}`;
+    return [inner, ...pathsOf(each, inner)];
+  });
 }
 
 /** Refuses what the simulator would refuse, but names the option that was typed. */

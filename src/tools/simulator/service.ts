@@ -76,7 +76,9 @@ function serviceOf(parts: Parts, file: StateFile | undefined) {
     /** The delivery, if it can be sent again. @throws {HttpError} if not */
     resendable(id: string): SimulatedDelivery {
       const known = delivery(id);
-      if (store.webhooks.has(known.webhookId)) return known;
+      if (settings.capture && !settings.capture.forward)
+        throw new HttpError(409, 'There is no app to send it to. Start capture with --forward.');
+      if (settings.capture || store.webhooks.has(known.webhookId)) return known;
       throw new HttpError(409, 'The webhook of this delivery was deleted, so it cannot be sent again.');
     },
 
@@ -127,6 +129,7 @@ function serviceOf(parts: Parts, file: StateFile | undefined) {
       sandbox_signing: settings.sandboxSigning,
       event_names: builtInEventNames,
       fault_kinds: faultKinds,
+      capture: settings.capture && { path: settings.capture.path, forward: settings.capture.forward ?? null },
       state: settings.state !== undefined,
       state_error: file?.error ?? null,
     }),

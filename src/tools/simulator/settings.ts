@@ -9,6 +9,7 @@ import { hostName } from '../web/request.js';
 import { simulatorKey } from './accounts.js';
 import { isLocalHost } from './address/host.js';
 import { type RetrySchedule, retryPauses } from './delivery/retry-schedule.js';
+import type { SimulatedAttempt, SimulatedDelivery, SimulatedEvent } from './delivery/simulated-delivery.js';
 
 /** Options of `startSimulator()`. */
 export interface SimulatorOptions {
@@ -49,7 +50,22 @@ export interface SimulatorOptions {
 }
 
 /** The validated options, with defaults. */
-export type SimulatorSettings = Readonly<ReturnType<typeof resolveSettings>>;
+export type SimulatorSettings = Readonly<ReturnType<typeof resolveSettings>> & { readonly capture?: Capture };
+
+/** How `capture` works: the service is at the other end of the wire. */
+export interface Capture {
+  /** The path at which the deliveries arrive. */
+  readonly path: string;
+  /** The URL of the app. Without one, deliveries are only recorded. */
+  readonly forward?: string | undefined;
+  /** Finds the signature among the headers, and masks the secrets. */
+  readonly inspect: (
+    event: SimulatedEvent,
+    response: SimulatedAttempt['response'],
+  ) => Pick<SimulatedAttempt, 'finding' | 'headers' | 'response'>;
+  /** Called when the sender has its answer, and the delivery is recorded. */
+  readonly recorded?: ((delivery: SimulatedDelivery) => void) | undefined;
+}
 
 const isBoolean = (value: unknown) => typeof value === 'boolean';
 const isText = (value: unknown) => typeof value === 'string' && value.trim() !== '';

@@ -1,4 +1,5 @@
 // The Express app of the simulator: guard, API, control plane and page.
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import express, { type Express, type RequestHandler } from 'express';
 import { HttpError } from '../web/http-error.js';
 import { type PageFile, pageFiles } from '../web/page-files.js';
@@ -10,14 +11,23 @@ import { serviceApi } from './api/service-api.js';
 import type { Stream } from './api/stream.js';
 import { page } from './packaged.js';
 import type { Service } from './service.js';
+import type { SimulatorSettings } from './settings.js';
 
-export function simulatorApp(service: Service, stream: Stream): Express {
+/** Handles requests before everything else. Not of Express, whose types a program may lack. */
+export type FirstHandler = (
+  service: Service,
+) => (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) => void;
+
+export function simulatorApp(service: Service, stream: Stream, first?: FirstHandler): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
-  app.use(guard(service.settings.allowHosts));
-  app.use('/api/v2', serviceApi(service, false));
-  app.use('/sandbox/api/v2', serviceApi(service, true));
+  if (first) app.use(first(service));
+  app.use(guard(service.settings));
+  if (!service.settings.capture) {
+    app.use('/api/v2', serviceApi(service, false));
+    app.use('/sandbox/api/v2', serviceApi(service, true));
+  }
   app.use('/_sim', controlPlane(service, stream));
   app.use(servePage(pageFiles(page, NOTICE)));
   app.use(notFound);
@@ -33,7 +43,7 @@ const NOTICE = `<!doctype html>
 `;
 
 /** Answers 403 to requests for another host, and to those that a page of another origin may have sent. */
-function guard(allowHosts: readonly string[]): RequestHandler {
+function guard({ allowHosts, capture }: SimulatorSettings): RequestHandler {
   const allowed = new Set(allowHosts);
   return (request, response, next) => {
     response.set(PAGE_HEADERS);
@@ -41,7 +51,7 @@ function guard(allowHosts: readonly string[]): RequestHandler {
     const [host = ''] = hosts;
     // Protects against DNS rebinding.
     if (hosts.length !== 1 || !isAllowedHost(host, allowed) || !request.url.startsWith('/'))
-      return next(new HttpError(403, hostMessage(host)));
+      return next(new HttpError(403, hostMessage(host, capture !== undefined)));
     const { origin, 'sec-fetch-site': site = 'none' } = request.headers;
     const isOwnOrigin = origin === undefined || origin.toLowerCase() === `http://${host.toLowerCase()}`;
     const isHarmless = READ_METHODS.has(request.method) || site === 'same-origin' || site === 'none';
@@ -51,11 +61,13 @@ function guard(allowHosts: readonly string[]): RequestHandler {
 
 const FOREIGN_ORIGIN = "Forbidden: this request comes from a different origin than the simulator's page.";
 
-function hostMessage(host: string): string {
+/** While capturing, a stranger must not be the one to name the host to allow: it is that of the tunnel. */
+function hostMessage(host: string, captures: boolean): string {
   const name = hostName(host.replace(/:\d{1,5}$/, ''));
-  const hint = name
-    ? ` To allow it, start the simulator with --allow-host ${name}, or with allowHosts in a program.`
-    : '';
+  const hint =
+    name && !captures
+      ? ` To allow it, start the simulator with --allow-host ${name}, or with allowHosts in a program.`
+      : '';
   return `Forbidden: the simulator answers to localhost, loopback addresses and allowed hosts, not to ${JSON.stringify(host.slice(0, 100))}.${hint}`;
 }
 

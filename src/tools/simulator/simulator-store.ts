@@ -62,7 +62,7 @@ export class SimulatorStore {
     this.notify({ kind: 'delivery', delivery });
     for (const oldest of this.#finished) {
       if (this.deliveries.size <= MAX_DELIVERIES_KEPT) break;
-      this.#remove(oldest);
+      this.remove(oldest);
     }
   }
 
@@ -74,7 +74,7 @@ export class SimulatorStore {
   /** Deletes finished deliveries, unless one is being resent. @returns how many were deleted */
   clearHistory(): number {
     const deletable = [...this.#finished].filter(({ inFlight }) => inFlight === undefined);
-    for (const delivery of deletable) this.#remove(delivery);
+    for (const delivery of deletable) this.remove(delivery);
     return deletable.length;
   }
 
@@ -85,7 +85,7 @@ export class SimulatorStore {
     this.notify({ kind: 'reset' });
   }
 
-  #remove(delivery: SimulatedDelivery): void {
+  remove(delivery: SimulatedDelivery): void {
     this.#finished.delete(delivery);
     this.deliveries.delete(delivery.id);
     this.notify({ kind: 'removed', id: delivery.id });

@@ -21,7 +21,8 @@ import { milliseconds } from './delivery/retry-schedule.js';
 import { closeServer, listen, urlHost } from './listen.js';
 import { DEVELOPER } from './seeds.js';
 import { openService, type Service } from './service.js';
-import { resolveSettings, type SimulatorOptions } from './settings.js';
+import { type Capture, resolveSettings, type SimulatorOptions } from './settings.js';
+import type { FirstHandler } from './simulator-app.js';
 import type { Overrides, TriggerOptions } from './trigger.js';
 
 /** A running simulator. */
@@ -214,8 +215,16 @@ function forProgram<Value>(work: () => Value): Value {
  * const [delivery] = await service.trigger('transaction.paid');
  * await service.close();
  */
-export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
-  const settings = resolveSettings(options);
+export function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
+  return serve(options);
+}
+
+/** @param capture what makes it `capture` @param first handles requests before everything else */
+export async function serve(
+  options: SimulatorOptions,
+  { capture, first }: { capture?: Capture; first?: FirstHandler } = {},
+): Promise<Simulator> {
+  const settings = { ...resolveSettings(options), ...(capture && { capture }) };
   const { simulatorApp } = await importApp();
   // Before the port is opened: requests need the state file.
   const service = await openService(settings);
@@ -223,7 +232,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     const { host, logger } = settings;
     const isLocal = isLocalHost(host);
     const stream = changeStream(service);
-    const { server, port } = await listen(simulatorApp(service, stream), settings);
+    const { server, port } = await listen(simulatorApp(service, stream, first), settings);
     service.baseUrl = `http://${urlHost(host)}:${port}`;
     service.targets.own = { port, everywhere: !isLocal };
     if (!isLocal) writeLog(logger, 'warn', { host }, 'the simulator can be reached from other machines');

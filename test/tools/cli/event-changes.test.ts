@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { eventChanges } from '../../../src/tools/cli/trigger.js';
+import { addedFields, eventChanges } from '../../../src/tools/cli/trigger.js';
 
 const changes = (sets: readonly string[], data?: string) => eventChanges('transaction.paid', data, sets);
 
@@ -96,5 +96,44 @@ describe('--data', () => {
     ['{"event_name":"transaction.paid","id":7,"payload":{}}', 'The id in --data is not valid'],
   ])('%s is refused', (text, message) => {
     expect(() => changes([], text)).toThrow(message);
+  });
+});
+
+describe('a field that the sample does not have', () => {
+  const warnings = (set: string, data?: string) => addedFields('transaction.paid', data, [set]);
+
+  test.each([
+    ['payload.transaction.amuont=1', 'payload.transaction.amount'],
+    ['payload.amount=1', 'payload.transaction.amount'],
+    ['payload.customers.name=Ada', 'payload.customer.name'],
+    ['payload.payment_method.card.brnad:="VISA"', 'payload.payment_method.card.brand'],
+  ])('%s is sent with a warning that names the nearest one', (set, near) => {
+    const [path] = set.split(/:?=/);
+    expect(warnings(set)).toEqual([
+      `--set ${path} adds a field that the sample does not have. Did you mean "${near}"?`,
+    ]);
+    expect(changes([set]).overrides).toMatchObject({ payload: {} });
+  });
+
+  test('is named without a suggestion if none is near', () => {
+    expect(warnings('payload.zzzzzzzz=1')).toEqual([
+      '--set payload.zzzzzzzz adds a field that the sample does not have.',
+    ]);
+  });
+
+  test.each([
+    'payload.transaction.amount=1',
+    'payload.metadata.coupon=x',
+    'payload.metadata.cart\\.id=7',
+    'id=e',
+  ])('%s is one of the sample, or of a map with any keys', (set) => {
+    expect(warnings(set)).toEqual([]);
+  });
+
+  test('is one of what --data has, and nothing is known of an event without a sample', () => {
+    const data = '{"refund":{"amount":"1"}}';
+    expect(warnings('payload.refund.amount=2', data)).toEqual([]);
+    expect(warnings('payload.refund.amuont=2', data)).toHaveLength(1);
+    expect(addedFields('refund.succeeded', undefined, ['payload.anything=1'])).toEqual([]);
   });
 });

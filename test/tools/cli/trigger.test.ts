@@ -11,6 +11,17 @@ const eventsAt = ({ received }: Awaited<ReturnType<typeof endpoint>>) =>
   received.map(({ body }) => JSON.parse(String(body)));
 
 describe('trigger', () => {
+  test('warns of a field that the sample does not have, and sends it', async () => {
+    const { app, ask } = await against('off', 200);
+    const { code, stderr } = await ask('trigger', 'transaction.paid', '--set', 'payload.amount=7', '--wait');
+    const warning = '--set payload.amount adds a field that the sample does not have.';
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr: `${warning} Did you mean "payload.transaction.amount"?\n`,
+    });
+    expect(JSON.parse(String(app.received[0]?.body)).payload.amount).toBe('7');
+  });
+
   test('sends what --set and --data say, byte for byte what the record shows', async () => {
     const { ask, app } = await against('fast', 200);
     const set = ['--set', 'payload.transaction.amount=12', '--set', 'sandbox:=true'];

@@ -5,7 +5,7 @@ import { fixtures, samplePayload } from '../../../fixtures/fixture.js';
 import { signWith } from '../../../signature.js';
 import { parseDuration } from '../../../time.js';
 import { HttpError } from '../../web/http-error.js';
-import { queryOf } from '../../web/request.js';
+import { queryOf, READ_METHODS } from '../../web/request.js';
 import { curlCommand } from '../delivery/curl.js';
 import { deliveryRecord, deliveryRow } from '../delivery/delivery-record.js';
 import type { SimulatedAttempt, SimulatedDelivery } from '../delivery/simulated-delivery.js';
@@ -26,6 +26,12 @@ export function controlPlane(service: Service, stream: Stream): Router {
   const router = express.Router();
   const on = jsonRoutes(router, service);
   router.use(jsonBody);
+  // The real service triggers, registers and retries.
+  if (service.settings.capture) {
+    router.use((request, _response, next) =>
+      READ_METHODS.has(request.method) || request.path.startsWith('/deliveries') ? next() : next('router'),
+    );
+  }
 
   on('get', '/readyz', 200, () => service.describe());
   router.get('/stream', (request, response) => stream.open(request, response));
@@ -86,9 +92,10 @@ export function controlPlane(service: Service, stream: Stream): Router {
   });
   on('get', '/deliveries/:id/signature', 200, (request) => {
     const delivery = deliveryOf(request);
-    const key = service.accounts.signingKey(delivery.event);
-    const expected = signWith(attemptOf(request, delivery).body, key);
-    return { data: { signed: delivery.event.body.toString(), expected } };
+    const { body, finding } = attemptOf(request, delivery);
+    // Never the signature of captured bytes by a real key: anybody who sees the page could forge with it.
+    const expected = finding ? undefined : signWith(body, service.accounts.signingKey(delivery.event));
+    return { data: { signed: delivery.event.body.toString(), expected, finding } };
   });
   const deliver = (delivery: SimulatedDelivery, cause: 'resend' | 'retry-now') => {
     // As it is before the attempt.

@@ -2,7 +2,12 @@
 import { type SigningKey, signingKey, signWith } from '../../../signature.js';
 import type { SimulatorSettings } from '../settings.js';
 import type { FaultKind } from './faults.js';
-import { type HeaderPair, nextNumber, type SimulatedDelivery } from './simulated-delivery.js';
+import {
+  type HeaderPair,
+  nextNumber,
+  type SimulatedDelivery,
+  type SimulatedEvent,
+} from './simulated-delivery.js';
 
 const WRONG_KEY = signingKey('pri_sim_wrong_key');
 
@@ -30,6 +35,16 @@ export function buildRequest(
   }
   const isCut = fault === 'truncate_body' || fault === 'reset_connection';
   return { url, headers, body: isCut ? firstHalf(body) : body };
+}
+
+/** Headers of one connection (RFC 9110, 7.6.1), and the length, which a chunked body has not declared. */
+export const HOP_BY_HOP =
+  /^(?:connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|expect|content-length)$/i;
+
+/** The headers of a captured delivery for the app: all, but for those that every connection has of its own. */
+export function passedOnHeaders({ headers = [], body }: SimulatedEvent, url: string): HeaderPair[] {
+  const others = headers.filter(([name]) => !/^host$/i.test(name) && !HOP_BY_HOP.test(name));
+  return [['Host', new URL(url).host], ...others, ['Content-Length', String(body.byteLength)]];
 }
 
 const AUTHENTIC: readonly (FaultKind | null)[] = [null, 'duplicate', 'reorder', 'delay', 'slow_body', 'drop'];

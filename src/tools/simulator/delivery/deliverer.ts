@@ -5,7 +5,7 @@ import { describeError, silentLogger, writeLog } from '../../../logger.js';
 import type { Parts } from '../parts.js';
 import { soon } from '../real-time.js';
 import { DEVELOPER } from '../seeds.js';
-import { buildRequest, isAuthentic } from './apply-fault.js';
+import { buildRequest, isAuthentic, passedOnHeaders } from './apply-fault.js';
 import { logFields } from './delivery-record.js';
 import { diagnose, retryAfterOf } from './diagnose.js';
 import type { FaultKind } from './faults.js';
@@ -31,6 +31,13 @@ const MAX_ATTEMPTS_KEPT = 100;
 const DROPPED: AttemptResult = {
   response: null,
   error: { code: 'DROPPED', message: 'The delivery was not sent.' },
+  durationMs: 0,
+};
+
+/** The answer to a captured delivery if there is no app. */
+const RECORDED: AttemptResult = {
+  response: { status: 200, headers: [], body: '', body_truncated: false },
+  error: null,
   durationMs: 0,
 };
 
@@ -67,9 +74,27 @@ export class Deliverer {
 
   /** Makes an attempt after those that the delivery has queued; resolves when it is settled, or postponed by a fault. */
   deliver(delivery: SimulatedDelivery, cause: AttemptCause): Promise<void> {
+    if (delivery.event.headers) return this.passOn(delivery, delivery.url, 'resend');
     if (cause === 'retry-now') this.#parts.scheduler.remove(delivery);
     const work = () => this.#deliver(delivery, cause);
-    const attempt = (delivery.inFlight ? delivery.inFlight.then(work) : work())
+    return this.#track(delivery, delivery.inFlight ? delivery.inFlight.then(work) : work());
+  }
+
+  /**
+   * Sends a captured delivery to the app as it came, or answers it if there is no app. It waits for no other attempt: the
+   * sender did not either.
+   */
+  passOn(
+    delivery: SimulatedDelivery,
+    url: string,
+    cause: 'due' | 'resend',
+    answered?: (result: AttemptResult, body: Buffer) => void,
+  ): Promise<void> {
+    return this.#track(delivery, this.#passOn(delivery, url, cause, answered));
+  }
+
+  #track(delivery: SimulatedDelivery, work: Promise<void>): Promise<void> {
+    const attempt = work
       .catch((error: unknown) => {
         const fields = { delivery: delivery.id, error: describeError(error) };
         writeLog(this.#parts.settings.logger, 'error', fields, 'attempt failed in the simulator');
@@ -115,6 +140,37 @@ export class Deliverer {
   async close(): Promise<void> {
     this.#closed = true;
     await this.abort();
+  }
+
+  async #passOn(
+    delivery: SimulatedDelivery,
+    url: string,
+    cause: 'due' | 'resend',
+    answered: (result: AttemptResult, body: Buffer) => void = () => {},
+  ): Promise<void> {
+    const { store, scheduler, settings } = this.#parts;
+    const startedAt = scheduler.now();
+    // The service may send the event again during the attempt, with other bytes.
+    const { event } = delivery;
+    delivery.url = url;
+    delivery.status = 'in_flight';
+    store.saveDelivery(delivery);
+    const request = { url, headers: passedOnHeaders(event, url), body: event.body, fault: null, slowMs: 0 };
+    const isForwarded = settings.capture?.forward !== undefined;
+    if (!isForwarded) answered(RECORDED, Buffer.alloc(0));
+    const result = isForwarded ? await this.#sender.send({ ...request, answered }) : RECORDED;
+    if (this.#isForgotten(delivery)) return;
+    // After the answer, so that its time tells a stranger nothing about the signature.
+    const inspected = settings.capture?.inspect(event, result.response) ?? { headers: [] };
+    const succeeded = isSuccess(result);
+    this.#record(delivery, cause, {
+      ...result,
+      ...inspected,
+      ...{ url, body: event.body, startedAt, succeeded, fault: null, nextAttemptAt: null },
+      number: nextNumber(delivery),
+      trigger: cause === 'resend' ? 'manual' : 'automatic',
+      diagnosis: diagnose({ ...result, succeeded, fault: null, captured: true }, settings.timeout),
+    });
   }
 
   async #deliver(delivery: SimulatedDelivery, cause: AttemptCause): Promise<void> {
@@ -179,8 +235,7 @@ export class Deliverer {
       const request = buildRequest(delivery, fault, { key, ...settings });
       const slowMs = planned?.delayMs ?? DEFAULT_SLOW_MS;
       const result = fault === 'drop' ? DROPPED : await this.#sender.send({ ...request, fault, slowMs });
-      const { response } = result;
-      const succeeded = response !== null && response.status >= 200 && response.status < 300;
+      const succeeded = isSuccess(result);
       const newKey = this.#isNewKey(delivery, privateKey, succeeded && isAuthentic(fault));
       if (this.#isForgotten(delivery)) return;
       this.#record(delivery, cause, {
@@ -248,6 +303,10 @@ export class Deliverer {
     delivery.nextAttemptAt = null;
     delivery.plannedFault = undefined;
   }
+}
+
+function isSuccess({ response }: AttemptResult): boolean {
+  return response !== null && response.status >= 200 && response.status < 300;
 }
 
 function statusOf(delivery: SimulatedDelivery): SimulatedDelivery['status'] {

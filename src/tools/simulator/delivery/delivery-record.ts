@@ -1,5 +1,6 @@
 // Deliveries and attempts as JSON, for the API, the page, programs and the log.
 import { hash } from 'node:crypto';
+import { compareBodies } from './compare-bodies.js';
 import type { DeliveryStatus } from './delivery-status.js';
 import type { FaultKind } from './faults.js';
 import {
@@ -117,7 +118,7 @@ function attemptRecord(attempt: SimulatedAttempt): Attempt {
 /** The log fields of a settled attempt. */
 export type AttemptFields = ReturnType<typeof logFields>;
 
-export function logFields({ id, event, status }: SimulatedDelivery, attempt: SimulatedAttempt) {
+export function logFields({ id, event, status, attempts }: SimulatedDelivery, attempt: SimulatedAttempt) {
   const { number, durationMs, url, response, error, fault, diagnosis } = attempt;
   return {
     delivery: id,
@@ -133,7 +134,16 @@ export function logFields({ id, event, status }: SimulatedDelivery, attempt: Sim
     reason: error?.message ?? null,
     outcome: response && outcomeIn(response.body),
     nextAttemptAt: isoTime(attempt.nextAttemptAt),
+    ...(attempt.finding && { signature: attempt.finding, again: comesAgain(attempts) }),
   };
+}
+
+/** How the last attempt compares to the one before, if the service made both. */
+function comesAgain(attempts: readonly SimulatedAttempt[]): string | null {
+  const [before, last] = attempts.filter(({ trigger }) => trigger === 'automatic').slice(-2);
+  if (!before || !last || last !== attempts.at(-1)) return null;
+  const pause = Math.round((last.startedAt - before.startedAt) / 1_000);
+  return `The service sent this event again after ${pause} s: ${compareBodies(String(before.body), String(last.body))}.`;
 }
 
 // The receiver's answers are short. Parsing longer ones for every row of a list would be slow.

@@ -30,6 +30,7 @@ export const DIAGNOSES = {
     'Your receiver no longer has the raw body: express.json() runs before receiver(). Mount receiver() first.',
   unauthenticated:
     'Your endpoint rejected a correct signature. Check its key (that of the simulator is pri_sim_dev by default) and signatureHeader.',
+  capturedRefused: 'Your app answered 401. Compare its key and signatureHeader with the header named here.',
   oldKey: 'Your endpoint rejected the new key: it may still have only the old one. Configure both keys.',
   forbidden:
     'Your endpoint answered 403. Exempt this path from the login, CSRF check or firewall in front of your handler.',
@@ -94,6 +95,8 @@ const NOT_REACHED: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ENOTFOUND', '
 interface SettledAttempt extends Pick<SimulatedAttempt, 'fault' | 'response' | 'error' | 'succeeded'> {
   /** Whether the key was rotated, and the endpoint has not accepted the new one yet. */
   readonly newKey?: boolean;
+  /** Whether the real service sent it. */
+  readonly captured?: boolean;
 }
 
 /** Null for an attempt that succeeded as expected. */
@@ -106,18 +109,22 @@ export function diagnose(attempt: SettledAttempt, timeoutMs: number): string | n
     .replace('{timeout}', timeoutMs % 1000 === 0 ? `${timeoutMs / 1000} s` : `${timeoutMs} ms`);
 }
 
-function diagnosisOf({ fault, response, error, succeeded, newKey }: SettledAttempt): Diagnosis | undefined {
+function diagnosisOf({ fault, response, error, succeeded, ...more }: SettledAttempt): Diagnosis | undefined {
   if (succeeded) return isAuthentic(fault) ? undefined : 'faultAccepted';
   if (LOSES_EVENT.has(fault) && !NOT_REACHED.has(error?.code ?? '')) return 'faultLost';
   if (response && !isAuthentic(fault) && response.status < 500) return 'faultRefused';
-  if (response) return byAnswer(response, newKey);
+  if (response) return byAnswer(response, more);
   return byError(error?.code ?? '');
 }
 
-function byAnswer(response: EndpointResponse, newKey = false): Diagnosis {
+function byAnswer(
+  response: EndpointResponse,
+  { newKey, captured }: Pick<SettledAttempt, 'newKey' | 'captured'>,
+): Diagnosis {
   const { status } = response;
   if (hasCode(response, 'BODY_CONSUMED')) return 'bodyConsumed';
   if (hasCode(response, 'RETRY_LATER')) return 'retryLater';
+  if (status === 401 && captured) return 'capturedRefused';
   if (status === 401 && newKey) return 'oldKey';
   const known = BY_STATUS.get(status);
   if (known) return known;

@@ -15,6 +15,8 @@ interface OutgoingRequest {
   readonly fault: FaultKind | null;
   /** How long the fault `slow_body` takes. */
   readonly slowMs: number;
+  /** Called once, before the result is recorded. @param body the bytes of the response, at most 64 KiB */
+  readonly answered?: ((result: AttemptResult, body: Buffer) => void) | undefined;
 }
 
 // Idle connections close soon, so that a restarted endpoint gets no request on a stale one.
@@ -43,7 +45,7 @@ export function requestSender(timeoutMs: number, targets: Targets) {
       const started = monotonicNow();
       let settled = false;
       let request: ClientRequest | undefined;
-      let received: (() => EndpointResponse) | undefined;
+      let received: (() => { response: EndpointResponse; bytes: Buffer }) | undefined;
       const settle = (code = 'UNKNOWN', message = 'The endpoint did not answer.') => {
         if (settled) return;
         settled = true;
@@ -51,9 +53,11 @@ export function requestSender(timeoutMs: number, targets: Targets) {
         // Once the response is here, the rest of the request body is not needed.
         if (!request?.writableFinished) request?.destroy();
         // A response counts, even a partial one.
-        const response = received?.() ?? null;
+        const { response = null, bytes = Buffer.alloc(0) } = received?.() ?? {};
         const durationMs = Math.round((monotonicNow() - started) * 10) / 10;
-        resolve({ response, error: response ? null : { code, message }, durationMs });
+        const result = { response, error: response ? null : { code, message }, durationMs };
+        outgoing.answered?.(result, bytes);
+        resolve(result);
       };
       const fail = (error: NodeJS.ErrnoException) => settle(error.code || undefined, messageOf(error));
       const timer = after(timeoutMs, () => {
@@ -117,7 +121,7 @@ function writeSlowly(request: ClientRequest, body: Buffer, slowMs: number): void
 }
 
 /** Collects the first 64 KiB of a response, and drops the connection of a longer one. @returns what has arrived so far */
-function collect(response: IncomingMessage, done: () => void): () => EndpointResponse {
+function collect(response: IncomingMessage, done: () => void) {
   const chunks: Buffer[] = [];
   let bytes = 0;
   let complete = false;
@@ -136,12 +140,13 @@ function collect(response: IncomingMessage, done: () => void): () => EndpointRes
   response.on('error', () => done());
   return () => {
     const { statusCode: status = 0, rawHeaders } = response;
-    const headers: HeaderPair[] = [];
-    for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
-      headers.push([rawHeaders[index] ?? '', rawHeaders[index + 1] ?? '']);
-    }
+    const bytes = Buffer.concat(chunks);
     // As text, so that no buffer of the socket stays in memory.
-    const body = Buffer.concat(chunks).toString('utf8');
-    return { status, headers, body, body_truncated: !complete };
+    const body = bytes.toString('utf8');
+    return { response: { status, headers: headerPairs(rawHeaders), body, body_truncated: !complete }, bytes };
   };
+}
+
+export function headerPairs(raw: readonly string[]): HeaderPair[] {
+  return raw.flatMap((name, index): HeaderPair[] => (index % 2 === 0 ? [[name, raw[index + 1] ?? '']] : []));
 }

@@ -20,8 +20,21 @@ export const eventState = z.object({
   signatureHeader: z.string().optional(),
 });
 
-/** A triggered event. It is serialized once: every attempt signs and sends the same bytes. */
-export type SimulatedEvent = Readonly<Omit<z.infer<typeof eventState>, 'body'> & { body: Buffer }>;
+/** A triggered event, serialized once: every attempt signs and sends the same bytes. Or a captured one, with its headers. */
+export type SimulatedEvent = Readonly<
+  Omit<z.infer<typeof eventState>, 'body'> & { body: Buffer; headers?: readonly HeaderPair[] }
+>;
+
+/** Which header of a captured delivery has the signature. */
+export interface SignatureFinding {
+  /** Null if none has it. */
+  readonly header: string | null;
+  /** How it differs from 64 lower-case digits, such as `with the prefix "sha256="`; null if it does not. */
+  readonly form: string | null;
+  /** The index of the key that made it. */
+  readonly key: number | null;
+  readonly message: string;
+}
 
 const fault = z.enum(faultKinds);
 const headers: z.ZodType<HeaderPair[]> = z.array(z.tuple([z.string(), z.string()]));
@@ -56,7 +69,11 @@ const attemptState = z.object({
 });
 
 /** An attempt; times are milliseconds. */
-export type SimulatedAttempt = Omit<z.infer<typeof attemptState>, 'body'> & { readonly body: Buffer };
+export type SimulatedAttempt = Omit<z.infer<typeof attemptState>, 'body'> & {
+  readonly body: Buffer;
+  /** Of a captured delivery. */
+  readonly finding?: SignatureFinding | undefined;
+};
 
 /** How an attempt ended: with a response, or with an error. */
 export type AttemptResult = Readonly<Pick<SimulatedAttempt, 'durationMs' | 'response' | 'error'>>;
@@ -83,7 +100,8 @@ export const deliveryState = z.object({
 });
 
 export interface SimulatedDelivery extends Omit<z.infer<typeof deliveryState>, 'event' | 'attempts'> {
-  readonly event: SimulatedEvent;
+  /** The latest that arrived, if the service sent it several times. */
+  event: SimulatedEvent;
   attempts: SimulatedAttempt[];
   /** The attempt in flight: attempts of one delivery never overlap. */
   inFlight?: Promise<void> | undefined;

@@ -4,6 +4,7 @@ import { apiClient } from '../../web/components/api-client.js';
 import type { Webhook } from '../api/registrations.js';
 import type { Attempt, Delivery, DeliveryRow as Row } from '../delivery/delivery-record.js';
 import type { Fault, FaultKind, FaultRule } from '../delivery/faults.js';
+import type { SignatureFinding } from '../delivery/simulated-delivery.js';
 
 export type { Attempt, Delivery, Fault, FaultKind, FaultRule, Row, Webhook };
 
@@ -14,6 +15,8 @@ export interface Settings {
   readonly signature_header: string;
   readonly sandbox_signing: 'private-key' | 'sandbox-key';
   readonly state_error: string | null;
+  /** Undefined for a simulator. */
+  readonly capture?: { readonly path: string; readonly forward: string | null };
 }
 
 /** A declared event with a complete sample. */
@@ -61,9 +64,9 @@ export const api = {
   cancel: (id: string) => request('POST', `${pathOf('deliveries', id)}/cancel`, {}),
   curl: async (id: string, attempt: number) =>
     (await request('GET', `${pathOf('deliveries', id)}/curl?attempt=${attempt}`)).text(),
-  /** The signed bytes, and the correct signature of the bytes that were sent. */
+  /** The signed bytes, and the correct signature of the bytes that were sent; of a captured delivery, which header has it. */
   signature: (id: string, attempt: number) =>
-    data<{ signed: string; expected: string }>(
+    data<{ signed: string; expected?: string; finding?: SignatureFinding }>(
       'GET',
       `${pathOf('deliveries', id)}/signature?attempt=${attempt}`,
     ),

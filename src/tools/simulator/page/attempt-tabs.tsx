@@ -70,8 +70,13 @@ function RequestView({ attempt, delivery }: AttemptProps) {
       <BodyView label="Request body" body={body} rawLabel="As sent" />
       <HeaderTable label="Request headers" headers={headers} />
       <p class="note wrap">
-        Delivery <span class="mono">{delivery.id}</span> to webhook{' '}
-        <span class="mono">{delivery.webhook_id}</span>
+        Delivery <span class="mono">{delivery.id}</span>
+        {delivery.webhook_id !== '' && (
+          <>
+            {' '}
+            to webhook <span class="mono">{delivery.webhook_id}</span>
+          </>
+        )}
       </p>
     </>
   );
@@ -108,13 +113,31 @@ function SignatureView({ attempt, delivery, sandbox }: AttemptProps) {
   const { settings } = useSimulator();
   const { headers, body, body_sha256: digest } = attempt.request;
   const load = () => api.signature(delivery.id, attempt.number);
-  const { signed, expected } = useLoaded(load, [delivery.id, attempt.number]).data ?? {};
+  const { signed, expected, finding } = useLoaded(load, [delivery.id, attempt.number]).data ?? {};
   // An event can be triggered with a different header name.
   const sent = headers.find(([, text]) => /^[0-9a-f]{64}$/i.test(text));
   const [name, value] = sent ?? [settings?.signature_header];
   const key = sandbox && settings?.sandbox_signing === 'sandbox-key' ? 'sandbox key' : 'private key';
   const effect = signatureEffect(attempt.fault);
   const bytes = byteLength(body).toLocaleString('en');
+  const checks = (
+    <Step title="Check it yourself" result={CHECK}>
+      Save the raw body as body.json, then run:
+    </Step>
+  );
+  if (finding)
+    return (
+      <ol class="steps">
+        <Step title="Take the raw body" result={digest}>
+          {bytes} bytes, exactly as received. Their SHA-256:
+        </Step>
+        <Step title="Look for its HMAC-SHA256 by each of your keys" result={finding.header ?? undefined}>
+          In the value of every header, in hexadecimal and base64.{' '}
+          {finding.header ? 'It is in:' : 'None has it.'}
+        </Step>
+        {checks}
+      </ol>
+    );
   return (
     <>
       {effect && <p class="callout tone-fault">{effect}</p>}
@@ -137,9 +160,7 @@ function SignatureView({ attempt, delivery, sandbox }: AttemptProps) {
           {value === undefined ? 'Sent without' : 'Sent as'} <code>{name}</code>
           {value && expected && (value === expected ? '. It matches:' : '. It does not match:')}
         </Step>
-        <Step title="Check it yourself" result={CHECK}>
-          Save the raw body as body.json, then run:
-        </Step>
+        {checks}
       </ol>
     </>
   );

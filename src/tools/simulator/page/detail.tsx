@@ -8,8 +8,10 @@ import { DialogButton } from '../../web/components/dialog.js';
 import { focus, onPlainClick } from '../../web/components/focus.js';
 import { formatDuration, formatPause, formatTimeExactly } from '../../web/components/format.js';
 import { Icon } from '../../web/components/icon.js';
-import { api, type Delivery, type Row } from './api.js';
+import { compareBodies } from '../delivery/compare-bodies.js';
+import { type Attempt, api, type Delivery, type Row } from './api.js';
 import { AttemptTabs } from './attempt-tabs.js';
+import { Compare, choicesFor } from './compare.js';
 import { ResponseStatus, Status } from './delivery-columns.js';
 import { formatRoute } from './route.js';
 import { useSimulator } from './simulator.js';
@@ -24,7 +26,8 @@ const CANCELLED = {
 
 /** @param row undefined when the list does not have it */
 export function Detail({ id, row, close }: { id: string; row: Row | undefined; close: () => void }) {
-  const { route, connection } = useSimulator();
+  const { route, connection, rows, settings } = useSimulator();
+  const capture = settings?.capture;
   // Reloads when the row changes, and after a reconnect.
   const { data: delivery, error } = useLoaded(() => api.delivery(id), [id, row, connection]);
   const attempts = delivery?.attempts ?? [];
@@ -56,8 +59,15 @@ export function Detail({ id, row, close }: { id: string; row: Row | undefined; c
               {known.next_attempt_at !== null && (
                 <Button look="primary" text="Retry now" act={() => endWait(id, api.retryNow)} />
               )}
-              <Button text="Resend" act={() => api.resend(id)} />
-              {delivery && attempt && (
+              {capture?.forward !== null && (
+                <Button text={capture ? 'Resend to my app' : 'Resend'} act={() => api.resend(id)} />
+              )}
+              {delivery && attempt && choicesFor({ delivery, attempt }, rows).length > 0 && (
+                <DialogButton title={`Compare ${delivery.event_name}`} text="Compare">
+                  <Compare {...{ delivery, attempt }} />
+                </DialogButton>
+              )}
+              {delivery && attempt && !capture && (
                 <DialogButton keep title={`Edit and resend ${delivery.event_name}`} text="Edit and resend">
                   <EditAndResend delivery={delivery} body={attempt.request.body} />
                 </DialogButton>
@@ -87,10 +97,20 @@ export function Detail({ id, row, close }: { id: string; row: Row | undefined; c
           text={attempt.diagnosis}
         />
       )}
+      {delivery && attempt && capture && <Found {...{ delivery, attempt }} />}
       {delivery && <Attempts delivery={delivery} chosen={attempt?.number} />}
       {delivery && attempt && <AttemptTabs {...{ attempt, delivery, sandbox }} />}
     </DetailFrame>
   );
+}
+
+/** Which header has the signature. */
+function Found({ delivery: { id }, attempt: { number } }: { delivery: Delivery; attempt: Attempt }) {
+  const { data } = useLoaded(() => api.signature(id, number), [id, number]);
+  if (!data?.finding) return null;
+  const { header, form, message } = data.finding;
+  const tone = header === null ? 'failed' : form === null ? 'delivered' : 'wrongly_accepted';
+  return <Diagnosis tone={tone} icon={tone} label={`Signature of attempt ${number}`} text={message} />;
 }
 
 function explain(error: unknown): string {
@@ -106,12 +126,13 @@ function endWait(id: string, action: (id: string) => Promise<unknown>): Promise<
 }
 
 function Attempts({ delivery, chosen }: { delivery: Delivery; chosen: number | undefined }) {
-  const { route, navigate } = useSimulator();
+  const { route, navigate, settings } = useSimulator();
   const { attempts, next_attempt_at: next, status } = delivery;
   return (
     <section class="attempts" aria-labelledby="attempts-title">
       <h3 id="attempts-title">Attempts</h3>
       <AttemptAxis delivery={delivery} />
+      {settings?.capture && <Schedule received={attempts.filter(({ trigger }) => trigger === 'automatic')} />}
       <ol>
         {attempts.map((attempt) => {
           const { number, response, error, outcome, fault } = attempt;
@@ -166,6 +187,28 @@ function Attempts({ delivery, chosen }: { delivery: Delivery; chosen: number | u
   );
 }
 
+function gapsOf(times: readonly number[]): number[] {
+  return times.slice(1).map((time, index) => Math.max(0, time - (times[index] ?? time)));
+}
+
+/** Rounded to the nearest second; formatPause rounds up. */
+function pauseText(gap: number): string {
+  return gap < 1_000 ? formatDuration(gap) : formatPause(gap - 500, 1);
+}
+
+/** The retry schedule of the real service, as far as it was seen. */
+function Schedule({ received }: { received: readonly Attempt[] }) {
+  const [first, last] = [received[0], received.at(-1)];
+  if (!first || !last || first === last) return null;
+  const pauses = gapsOf(received.map(({ started_at: at }) => Date.parse(at))).map(pauseText);
+  const same = compareBodies(first.request.body, last.request.body);
+  return (
+    <p class="note wrap">
+      The service sent it again after {pauses.join(', ')}. The first and the last: {same}.
+    </p>
+  );
+}
+
 /** A shorter segment has no room for a label. In percent of the width. */
 const LEAST_LABELLED = 9;
 
@@ -174,13 +217,12 @@ function AttemptAxis({ delivery: { attempts, next_attempt_at: next } }: { delive
   const times = attempts.map(({ started_at: at }) => Date.parse(at));
   if (next) times.push(Date.parse(next));
   if (times.length < 2) return null;
-  const gaps = times.slice(1).map((time, index) => Math.max(0, time - (times[index] ?? time)));
+  const gaps = gapsOf(times);
   const widths = gaps.map((gap) => 1 + Math.log1p(gap / 1_000));
   const whole = widths.reduce((sum, width) => sum + width);
   let at = 3;
   const places = [at, ...widths.map((width) => (at += (width / whole) * 94))];
-  // Rounded to the nearest second; formatPause rounds up.
-  const text = gaps.map((gap) => (gap < 1_000 ? formatDuration(gap) : formatPause(gap - 500, 1)));
+  const text = gaps.map(pauseText);
   return (
     <svg class="axis" role="img" aria-label={`Pauses between the attempts: ${text.join(', ')}`}>
       <line x1="3%" x2="97%" y1="26" y2="26" />

@@ -10,6 +10,7 @@ import { Page, useAnnounce, useKeys } from '../../web/components/page-frame.js';
 import { focusSearch } from '../../web/components/search-bar.js';
 import { useRoute } from '../../web/components/use-route.js';
 import { api } from './api.js';
+import { CapturePanel, CaptureSteps } from './capture.js';
 import { Deliveries, useFound } from './deliveries.js';
 import { Detail } from './detail.js';
 import { FaultBanner, FaultsPanel } from './faults.js';
@@ -38,6 +39,8 @@ const SHORTCUTS = {
   '?': 'Show these shortcuts',
 } as const;
 
+const { n: _, ...CAPTURE_SHORTCUTS } = SHORTCUTS;
+
 const CONNECTION_LABELS = {
   connecting: 'Connecting…',
   live: 'Live',
@@ -54,7 +57,7 @@ function App() {
     <ClockProvider manual={settings?.clock === 'manual' ? settings.now : undefined} skew={skew}>
       <SimulatorContext.Provider value={{ ...state, route, navigate, loadOlder }}>
         <Page
-          title="Webhook simulator"
+          title={settings?.capture ? 'Webhook capture' : 'Webhook simulator'}
           lists="deliveries"
           status={
             <>
@@ -74,7 +77,7 @@ function App() {
               Docs
             </a>
           }
-          shortcuts={SHORTCUTS}
+          shortcuts={settings?.capture ? CAPTURE_SHORTCUTS : SHORTCUTS}
           epoch={connection}
         >
           {loaded && <Layout />}
@@ -85,7 +88,8 @@ function App() {
 }
 
 function Layout() {
-  const { rows, route, navigate } = useSimulator();
+  const { rows, route, navigate, settings } = useSimulator();
+  const capture = settings?.capture;
   const selected = route.delivery;
   const found = useFound();
   const ids = found.shown.map(({ id }) => id);
@@ -100,29 +104,43 @@ function Layout() {
     return current && (current.next_attempt_at === null ? api.resend : api.retryNow)(current.id);
   });
   useKeys<keyof typeof SHORTCUTS>({
-    n: () => {
-      document.querySelector('#trigger')?.setAttribute('open', '');
-      focus('#trigger input');
-    },
+    ...(!capture && {
+      n: () => {
+        document.querySelector('#trigger')?.setAttribute('open', '');
+        focus('#trigger input');
+      },
+    }),
     r: resend,
     '/': focusSearch,
     ...(rows.length > 0 && { p: found.hold.toggle }),
   });
   return (
     <Columns
-      sidebarLabel="Trigger, webhooks, faults and private key"
+      sidebarLabel={capture ? 'Capture' : 'Trigger, webhooks, faults and private key'}
       sidebar={
-        <>
-          <TriggerPanel />
-          <WebhooksPanel />
-          <FaultsPanel />
-          <PrivateKeyPanel />
-        </>
+        capture ? (
+          <CapturePanel />
+        ) : (
+          <>
+            <TriggerPanel />
+            <WebhooksPanel />
+            <FaultsPanel />
+            <PrivateKeyPanel />
+          </>
+        )
       }
       detail={selected && <Detail key={selected} id={selected} row={row} close={close} />}
     >
       <FaultBanner />
-      {rows.length === 0 ? <Onboarding /> : <Deliveries found={found} open={open} />}
+      {rows.length === 0 ? (
+        capture ? (
+          <CaptureSteps />
+        ) : (
+          <Onboarding />
+        )
+      ) : (
+        <Deliveries found={found} open={open} />
+      )}
     </Columns>
   );
 }
