@@ -8,7 +8,7 @@ const GROUPS = {
   'Receive safely': ['skill', 'receive', 'events', 'queues', 'accounts'],
   'Where events are kept': ['postgres', 'sql', 'sqlite', 'stores', 'large'],
   'Other places': ['frameworks'],
-  'Test and debug': ['testing', 'simulator', 'tunnel', 'troubleshooting'],
+  'Test and debug': ['testing', 'simulator', 'first-delivery', 'troubleshooting'],
   Operate: ['deploying', 'dead-letters', 'observability', 'security', 'missed-events'],
   'Look up': ['options', 'errors', 'delivery', 'api', 'cli', 'client', 'what-is-documented'],
   'Compare, migrate, upgrade': ['compare', 'migrating', 'changelog'],
