@@ -10,22 +10,24 @@ const { exports: doors } = JSON.parse(readFileSync(join(ROOT, 'package.json'), '
 /** Most bytes of each door, minified, without the packages it imports. Raise one on purpose, or find what got in. */
 const MOST: Readonly<Record<string, number>> = {
   // A quarter of it keeps, lists and replays dead letters.
-  '.': 120_500,
-  './client': 28_000,
-  './opentelemetry': 15_500,
-  './queues': 67_000,
-  './queues/bullmq': 69_000,
-  './queues/pg-boss': 71_000,
-  './ops': 41_500,
+  '.': 123_500,
+  // With the schemas, which the main door loads later.
+  './verify': 23_000,
+  './client': 28_500,
+  './opentelemetry': 15_600,
+  './queues': 70_000,
+  './queues/bullmq': 72_000,
+  './queues/pg-boss': 74_000,
+  './ops': 43_000,
   // With what passes on a captured delivery, and compares it with the one before.
   './simulator': 80_000,
   // Half of each keeps and seals dead letters. The first has the engine of './stores/sql'.
-  './stores/postgres': 46_000,
+  './stores/postgres': 46_500,
   './stores/redis': 24_500,
   // Two databases, and both events and letters in each.
-  './stores/sql': 76_000,
+  './stores/sql': 78_000,
   // Half of it is the two contracts. fakeOnce() has the memory store.
-  './testing': 62_500,
+  './testing': 64_500,
 };
 
 let weighed: ReadonlyMap<string, DoorBytes>;
