@@ -20,14 +20,18 @@ export interface InboxOptions {
   readonly prune?: boolean | undefined;
 }
 
-export const INBOX_RULES = {
+export const INBOX_RULES: {
+  readonly retention: OptionRule<number>;
+  readonly encryptionKeys: OptionRule<InboxOptions['encryptionKeys']>;
+  readonly prune: OptionRule<boolean>;
+} = {
   retention: RETENTION,
-  encryptionKeys: anything<InboxOptions['encryptionKeys']>(),
+  encryptionKeys: anything(),
   prune: option(true, (value) => {
     if (typeof value === 'boolean') return value;
     throw new ConfigurationError(`prune is ${show(value)}. Pass false to prune yourself, or leave it out.`);
   }),
-} satisfies Record<keyof InboxOptions, OptionRule<unknown>>;
+};
 
 /** Tests shorten it. */
 export const PRUNING = { everyMs: 3_600_000 };

@@ -15,11 +15,10 @@ export interface TableOptions extends InboxOptions {
   readonly deadLetterTable?: string | undefined;
 }
 
-export const TABLE_RULES = {
-  eventTable: anything('webhook_event'),
-  deadLetterTable: anything('dead_letter'),
-  ...INBOX_RULES,
-} satisfies Record<keyof TableOptions, OptionRule<unknown>>;
+export const TABLE_RULES: typeof INBOX_RULES & {
+  readonly eventTable: OptionRule<string>;
+  readonly deadLetterTable: OptionRule<string>;
+} = { eventTable: anything('webhook_event'), deadLetterTable: anything('dead_letter'), ...INBOX_RULES };
 
 /** Where the tables are, and their dialect of SQL. */
 interface Database {

@@ -29,10 +29,11 @@ export interface LetterOptions {
   readonly retention?: number | string | undefined;
 }
 
-export const LETTER_RULES = {
-  encryptionKeys: anything<LetterOptions['encryptionKeys']>(),
-  retention: RETENTION,
-} satisfies Record<keyof LetterOptions, OptionRule<unknown>>;
+// The type is written out: TypeScript 5.4 does not know what the compiler makes of it.
+export const LETTER_RULES: {
+  readonly encryptionKeys: OptionRule<LetterOptions['encryptionKeys']>;
+  readonly retention: OptionRule<number>;
+} = { encryptionKeys: anything(), retention: RETENTION };
 
 /** A letter or tombstone. Sealed parts are bytes. */
 export interface LetterRow

@@ -153,7 +153,7 @@ function namesIn(body: Buffer): Pick<SimulatedEvent, 'id' | 'name' | 'sandbox'> 
   };
 }
 
-/** The delivery of this event: the one that is known, because the service sends it again, or a new one. */
+/** The delivery of this event: the one that is known, because it was sent again, or a new one. */
 function recordIn({ store, randomness, scheduler, baseUrl }: Service, event: SimulatedEvent) {
   const known = store.allDeliveries().findLast((one) => one.event.id === event.id);
   if (!known) {
