@@ -1,5 +1,5 @@
 // The logger, and what may be logged: codes, ids and names, never bodies, keys or messages of others.
-import { ConfigurationError, WebhookError } from './errors.js';
+import { ANSWERS, ConfigurationError, WebhookError } from './errors.js';
 
 /** One level of a pino-compatible logger. */
 export interface LogMethod {
@@ -145,7 +145,9 @@ export interface ErrorDescription {
 export function describeError(error: unknown): ErrorDescription {
   try {
     if (!isError(error)) return { type: error === null ? 'null' : typeof error };
-    const type = /^[A-Za-z_$][\w$]{0,63}$/.exec(error.constructor.name)?.[0] ?? 'Error';
+    // Not its own `constructor`, which may be data that was copied into it.
+    const { name } = Object.getPrototypeOf(error).constructor;
+    const type = /^[A-Za-z_$][\w$]{0,63}$/.exec(name)?.[0] ?? 'Error';
     const given = String((error as { code?: unknown }).code);
     const code = WebhookError.is(error) ? given : (SYSTEM_OR_SQL.exec(given)?.[0] ?? redisCodeOf(error));
     const message = ConfigurationError.is(error) ? error.message.slice(0, MAX_MESSAGE) : undefined;
@@ -166,7 +168,8 @@ function isError(value: unknown): value is Error {
 
 /** Base name and line, without what a bundler adds to the name. */
 const FILE_AND_LINE = /(?:^|[\\/])([^\\/?#:\s]{1,60})(?:\?[^\\/\s]{0,100})?:(\d{1,7}):\d+$/;
-const SHORT_WORD = /^[A-Za-z0-9][\w.-]{0,39}$/;
+/** Of Node, SQL, Prisma, MySQL or MongoDB. Any other word might be one that a customer typed, such as a coupon. */
+const MADE_CODE = /^(?:ERR_[A-Z_]{1,36}|[0-9][0-9A-Z]{4}|P\d{4}|\d{1,5})$/;
 const MAX_CAUSE = 200;
 
 /**
@@ -186,13 +189,14 @@ export function causeText(handler: string, what: string): string {
   return `${shorten(handler.replace(/["\p{C}\p{Z}]+/gu, ' '))}: ${what}`.slice(0, MAX_CAUSE);
 }
 
-/** A code may be what a customer typed, such as a coupon: unless it is one of the system, it is left out if the message has it. */
+/** Only codes in the form of a known maker; one that is not of the system is also left out if the message has it. */
 function codeOf(error: unknown): string | undefined {
   try {
     const { code, message } = error as { readonly code?: unknown; readonly message?: unknown };
     const text = typeof code === 'number' ? String(code) : code;
-    if (typeof text !== 'string' || !SHORT_WORD.test(text)) return undefined;
-    return SYSTEM.test(text) || !String(message).includes(text) ? text : undefined;
+    if (typeof text !== 'string') return undefined;
+    if (SYSTEM.test(text) || (WebhookError.is(error) && Object.hasOwn(ANSWERS, text))) return text;
+    return MADE_CODE.test(text) && !String(message).includes(text) ? text : undefined;
   } catch {
     return undefined;
   }

@@ -1,6 +1,7 @@
 // The cause of a failed handler: it tells bugs apart in every runtime, and never holds a word of a message.
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { WebhookError } from '../src/errors.js';
 import { causeOf, causeText } from '../src/logger.js';
 
 /** An error as another runtime made it. */
@@ -90,7 +91,7 @@ describe('the cause names the frame of the user', () => {
   });
 });
 
-describe('the cause has a code that is a short word', () => {
+describe('the cause has a code that a system, a database or this package made', () => {
   const of = (code: unknown, message = 'down'): string =>
     causeOf('ship', Object.assign(new Error(message), { code, stack: '' }));
 
@@ -99,11 +100,27 @@ describe('the cause has a code that is a short word', () => {
     ['ERR_INVALID_ARG_TYPE', 'The argument'],
     ['23505', 'duplicate key value'],
     ['P2002', 'Unique constraint failed'],
-    ['card_declined', 'Your card was declined.'],
     [1_062, 'Duplicate entry'],
   ])('%s', (code, message) => expect(of(code, message)).toBe(`ship: Error ${code}`));
 
+  test('of an error of this package', () => {
+    const error = Object.assign(new WebhookError('RETRY_LATER'), { stack: '' });
+    expect(causeOf('ship', error)).toBe('ship: WebhookError RETRY_LATER');
+  });
+
+  // Careless code puts there what a customer typed: a name, a coupon, an order number.
   test.each([
+    ['a name', 'Ada'],
+    ['a name in capitals', 'LOVELACE'],
+    ['two names', 'ADA_LOVELACE'],
+    ['a user name', 'ada_lovelace'],
+    ['a coupon', 'SUMMER2026'],
+    ['a coupon with hyphens', 'ADA-20-OFF'],
+    ['a file', 'ada.txt'],
+    ['a long number', 1_234_567],
+    ['a long number as text', '1234567'],
+    ['a number that is no integer', 19.99],
+    ['a number below 0', -4],
     ['a sentence', 'of Ada Lovelace'],
     ['an address', 'ada@example.com'],
     ['too long', 'A'.repeat(41)],
@@ -112,8 +129,8 @@ describe('the cause has a code that is a short word', () => {
     ['two lines', 'ADA\nLOVELACE'],
   ])('and none that is %s', (_, code) => expect(of(code)).toBe('ship: Error'));
 
-  test('and none that the message has, such as the coupon of a customer', () => {
-    expect(of('ADA-2024', 'The coupon ADA-2024 was used.')).toBe('ship: Error');
+  test('and none that the message has, such as the post code of a customer', () => {
+    expect(of('90210', 'Nothing ships to 90210.')).toBe('ship: Error');
   });
 });
 
@@ -193,6 +210,7 @@ const changes: Readonly<Record<string, (error: Error, text: string) => unknown>>
     Object.defineProperty(error, 'constructor', { value: Object.defineProperty({}, 'name', { get: fails }) }),
   'a class that is named by a sentence': (error, text) =>
     Object.assign(error, { constructor: { name: `${text} ` } }),
+  'a class that its data names': (error) => Object.assign(error, { constructor: { name: CANARY } }),
   'a cause and errors': (error, text) => Object.assign(error, { cause: new Error(text), errors: [text] }),
 };
 
