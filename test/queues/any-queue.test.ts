@@ -271,16 +271,16 @@ describe('processor()', () => {
 
   const unreadable = Object.defineProperty(new Error(), 'message', {
     get: () => {
-      throw new Error('no');
+      throw new Error('a secret');
     },
   });
   const coded = Object.assign(new TypeError('Grace Hopper'), { code: 'ECONNRESET' });
   test.each<[string, unknown, 'never' | 'failed', RegExp]>([
-    ['a refusal', new NonRetriableError('Grace Hopper has no account'), 'never', /NonRetriableError$/],
-    ['an error', coded, 'failed', /TypeError ECONNRESET$/],
-    ['null', null, 'failed', /null$/],
-    ['text', 'the card of Grace Hopper', 'failed', /string$/],
-    ['an error whose getters throw', unreadable, 'failed', /(unreadable|Error)$/],
+    ['a refusal', new NonRetriableError('Grace Hopper has no account'), 'never', /^NonRetriableError at any-queue\.test\.ts:\d+$/],
+    ['an error', coded, 'failed', /^TypeError ECONNRESET at any-queue\.test\.ts:\d+$/],
+    ['null', null, 'failed', /^null$/],
+    ['text', 'the card of Grace Hopper', 'failed', /^string$/],
+    ['an error whose getters throw', unreadable, 'failed', /^unreadable$/],
   ])(
     '%s is told by codes and names and never by a message, also when it runs again',
     async (_, thrown, verdict, named) => {
@@ -294,14 +294,12 @@ describe('processor()', () => {
         );
         expect(end).toMatchObject({
           verdict,
-          error: {
-            code: 'HANDLER_FAILED',
-            message: expect.stringMatching(/^HANDLER_FAILED: \S+: \w+Error/),
-          },
+          error: { code: 'HANDLER_FAILED' },
         });
         const { message, stack } = (end as { error: Error }).error;
-        expect(message).toMatch(named);
-        expect(stack).not.toContain('Grace');
+        const [, cause] = message.split('HANDLER_FAILED: *: ');
+        expect(cause).toMatch(named);
+        expect(`${message} ${stack}`).not.toMatch(/Grace|Hopper|card|account|secret/);
       }
     },
   );
