@@ -70,7 +70,7 @@ describe('the memory store of dead letters', () => {
   });
 
   test.each<[object, RegExp]>([
-    [{ max: 0 }, /max is 0\. Pass an integer above 0\./],
+    [{ max: 0 }, /max is 0\. Pass an integer from 1\./],
     [{ max: 1.5 }, /max is 1\.5\./],
     [{ max: '5' }, /max is "5"\./],
     [{ retention: 'soon' }, /retention is "soon"/],
