@@ -7,7 +7,7 @@ import { newToken, type Owner } from '../contracts/token.js';
 import { defineOptions, type OptionRule, RETENTION } from '../options/define-options.js';
 import { INBOX_RULES, type InboxOptions, prunedInbox } from './inbox/pruned.js';
 import { type RedisDeadLetters, redisDeadLetters } from './letters/redis.js';
-import { CONNECTION_RULES, invalidReply, text } from './redis/connection.js';
+import { CONNECTION_RULES, invalidReply, text, withSendCommand } from './redis/connection.js';
 import {
   CLAIM,
   COMPLETE,
@@ -64,7 +64,7 @@ export interface RedisInbox extends Inbox {
  * const hooks = receiver({ inbox: redisInbox({ sendCommand: (...args) => client.sendCommand(args) }) });
  */
 export function redisInbox(options: RedisInboxOptions): RedisInbox {
-  const { encryptionKeys, prune, ...common } = REDIS_INBOX.read(options);
+  const { encryptionKeys, prune, ...common } = REDIS_INBOX.read(withSendCommand(options));
   // Redis deletes expired ids itself.
   const deadLetters = redisDeadLetters({ ...common, encryptionKeys });
   return prunedInbox(redisStore(common), deadLetters, [deadLetters], prune);
@@ -85,7 +85,7 @@ const REDIS_INBOX = defineOptions({ ...CONNECTION_RULES, ...INBOX_RULES } satisf
  * const store = redisStore({ sendCommand: (...args) => client.sendCommand(args) });
  */
 export function redisStore(options: RedisStoreOptions): IdempotencyStore {
-  const { sendCommand, prefix, retention: given } = REDIS_STORE.read(options);
+  const { sendCommand, prefix, retention: given } = REDIS_STORE.read(withSendCommand(options));
   const keepMs = Math.ceil(given);
   const retention = String(keepMs);
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { createSentinel } from 'redis';
 import { ConfigurationError, StoreError } from '../../src/errors.js';
-import { redisStore, type SendCommand } from '../../src/stores/redis.js';
+import { redisDeadLetters, redisInbox, redisStore, type SendCommand } from '../../src/stores/redis.js';
 import { startMovingSlot } from '../setup/move-slot.js';
 import { needing } from '../setup/platform.js';
 import { clusterClients, redisClients } from '../setup/redis-clients.js';
@@ -288,9 +288,16 @@ describe('the options of the Redis store', () => {
     },
   );
 
-  test('refuse to be missing, and a client in their place', () => {
-    expect(() => wrong()).toThrow(ConfigurationError);
-    expect(() => wrong({ client: {} })).toThrow('sendCommand is undefined. Pass "(...args) =>');
+  test.each<[string, unknown]>([
+    ['redisStore', redisStore],
+    ['redisInbox', redisInbox],
+    ['redisDeadLetters', redisDeadLetters],
+  ])('of %s refuse to be missing, and a client in their place', (_, make) => {
+    for (const given of [undefined, null, { client: {} }]) {
+      const making = () => (make as typeof wrong)(given);
+      expect(making).toThrow(ConfigurationError);
+      expect(making).toThrow('sendCommand is undefined. Pass "(...args) =>');
+    }
   });
 
   test('refuse an unknown name, a prefix that is not a string and a retention that is not a duration', () => {

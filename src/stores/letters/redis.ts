@@ -3,7 +3,7 @@
 import type { DeadLetterReason, DeadLetterStore } from '../../contracts/dead-letter-store.js';
 import type { ErrorCode } from '../../errors.js';
 import { defineOptions, type OptionRule } from '../../options/define-options.js';
-import { CONNECTION_RULES, invalidReply, text } from '../redis/connection.js';
+import { CONNECTION_RULES, invalidReply, text, withSendCommand } from '../redis/connection.js';
 import { runScript, type Script, type SendCommand } from '../redis/scripts.js';
 import { DISCARD, FIND, KEEP, PAGE, PRUNE, REMOVE, REPLACE_BODY, UPDATE } from './redis-scripts.js';
 import {
@@ -36,7 +36,7 @@ export interface RedisDeadLetters extends DeadLetterStore {
  * const hooks = receiver({ store: redisStore({ sendCommand: (...args) => client.sendCommand(args) }), deadLetters });
  */
 export function redisDeadLetters(options: RedisDeadLettersOptions): RedisDeadLetters {
-  const { encryptionKeys, ...given } = REDIS_LETTERS.read(options);
+  const { encryptionKeys, ...given } = REDIS_LETTERS.read(withSendCommand(options));
   return new StoredLetters(redisLetterRows(given), encryptionKeys);
 }
 

@@ -19,6 +19,12 @@ export const CONNECTION_RULES = {
   }),
 };
 
+/** Before unknown names are refused: who leaves it out has often passed the client itself. */
+export function withSendCommand<Options extends { readonly sendCommand: unknown }>(options: Options): Options {
+  CONNECTION_RULES.sendCommand.check((options as Options | null | undefined)?.sendCommand, 'sendCommand');
+  return options;
+}
+
 /** Clients return strings, numbers, big integers or Buffers, depending on their settings. */
 export function text(reply: unknown): string | undefined {
   if (typeof reply === 'string') return reply;
