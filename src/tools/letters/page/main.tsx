@@ -104,9 +104,10 @@ function Groups() {
           const found = causes.filter((one) => one.reason === reason && one.eventName === eventName);
           return (
             <li key={`${reason} ${eventName}`}>
-              <Group {...{ reason, event, cause: undefined, count }}>
+              <Group {...{ reason, event, cause: undefined }}>
                 <ReasonIcon reason={reason} />
                 <span class="wrap">{event === undefined ? 'Other names' : showInvisible(event)}</span>
+                <b>{count.toLocaleString('en')}</b>
                 <span class="note">
                   {reasonLabel(reason)}, oldest <Age at={oldest} />
                 </span>
@@ -115,8 +116,9 @@ function Groups() {
                 <ul class="causes">
                   {found.map(({ cause, count }) => (
                     <li key={cause}>
-                      <Group {...{ reason, event, cause, count }}>
+                      <Group {...{ reason, event, cause }}>
                         <span class="note wrap">{showInvisible(cause)}</span>
+                        <b>{count.toLocaleString('en')}</b>
                       </Group>
                     </li>
                   ))}
@@ -131,12 +133,8 @@ function Groups() {
   );
 }
 
-interface GroupProps extends Pick<Filter, 'reason' | 'event' | 'cause'> {
-  readonly count: number;
-}
-
 /** A second click removes the filter. */
-function Group({ count, children, ...group }: RenderableProps<GroupProps>) {
+function Group({ children, ...group }: RenderableProps<Pick<Filter, 'reason' | 'event' | 'cause'>>) {
   const { route, navigate } = usePage();
   const { reason, event, cause } = group;
   const chosen = route.reason === reason && route.event === event && route.cause === cause;
@@ -149,7 +147,6 @@ function Group({ count, children, ...group }: RenderableProps<GroupProps>) {
       onClick={() => navigate({ ...(chosen ? none : group), letter: undefined })}
     >
       {children}
-      <b>{count.toLocaleString('en')}</b>
     </button>
   );
 }
