@@ -3,10 +3,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import * as errors from '../../src/errors.js';
-import * as misuse from '../../src/misuse.js';
+import * as options from '../../src/options/define-options.js';
 import type { memoryStore } from '../../src/stores/memory.js';
 import { storeContract } from '../../src/testing/store-contract.js';
-import * as duration from '../../src/time.js';
 import { type Damage, noticesEachDamage } from './damaged-source.js';
 
 const SOURCE = readFileSync(join(__dirname, '../../src/stores/memory.ts'), 'utf8');
@@ -221,7 +220,7 @@ describe('the store contract', () => {
   const { load, broken } = noticesEachDamage<typeof memoryStore>({
     sources: ['stores/memory'],
     exported: 'memoryStore',
-    modules: { '../errors.js': errors, '../misuse.js': misuse, '../time.js': duration },
+    modules: { '../errors.js': errors, '../options/define-options.js': options },
     contract: (create, now, sleep) =>
       storeContract({ create: ({ retention }) => create({ ...(retention && { retention }), now }), sleep }),
     complaint: /^The store breaks its contract: /,

@@ -42,10 +42,15 @@ export function inboxInTables<Extra extends object>(
     throw new ConfigurationError(
       `eventTable and deadLetterTable are both "${eventTable}". Give each its own table.`,
     );
+  // One table after the other: some clients of SQLite have one connection for all transactions.
+  let created: Promise<void> = Promise.resolve();
   const creating = (table: string, file: string, migrate: () => Promise<void>) =>
     creatingTable(
       connections,
-      migrate,
+      () => {
+        created = created.then(migrate, migrate);
+        return created;
+      },
       `The table ${table} does not exist, and cannot be created`,
       file + files,
     );
@@ -76,7 +81,7 @@ const NOT_CREATED: ReadonlySet<unknown> = new Set([
 ]);
 
 /** Not the end of a claim: in a table that somebody has just dropped it would find its claim lost, and the event would run again. */
-const MAY_CREATE = /\bINSERT\b|^\s*SELECT\b/;
+const MAY_CREATE = /\b(?:INSERT|DELETE)\b|^\s*SELECT\b/;
 
 /**
  * A statement that finds no table creates it, and runs once more: it has changed nothing. Not inside a transaction of the user,
