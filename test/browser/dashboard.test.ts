@@ -88,7 +88,7 @@ describeInChromium('an endpoint that names an outcome', () => {
     const { service } = await subscribed((response) => response.end('{"received":true,"outcome":"ignored"}'));
     await service.trigger('transaction.paid');
     const { page } = await openPage(service);
-    await row(page, 'Delivered').getByRole('cell', { name: '200 ignored' }).waitFor();
+    await row(page, 'Ignored').getByRole('cell', { name: '200 ignored' }).waitFor();
     await page.getByRole('link', { name: 'transaction.paid' }).click();
     const first = page.locator('.attempts li').first();
     await first.getByText('ignored').waitFor();

@@ -76,7 +76,7 @@ describe('trigger', () => {
       response.end('{"received":true,"outcome":"ignored"}'),
     );
     const { stdout } = await ask('trigger', 'transaction.paid', '--wait');
-    expect(stdout).toMatch(/ delivered .* 200 ignored +\d+ +1$/m);
+    expect(stdout).toMatch(/ ignored .* 200 ignored +\d+ +1$/m);
     const { stdout: json } = await ask('trigger', 'transaction.paid', '--wait', '--json');
     expect(JSON.parse(json).attempts[0]).toMatchObject({ succeeded: true, outcome: 'ignored' });
   });
