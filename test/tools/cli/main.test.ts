@@ -144,7 +144,7 @@ describe('wrong usage is exit code 2, with a reason and the way to help', () => 
       for (const [option, { type }] of Object.entries(options)) {
         if (type === 'boolean') continue;
         const words = [...name.split(' '), ...positionals.map(() => 'x'), `--${option}`];
-        const message = new RegExp(`^--${option} needs a value, such as --${option} [^ ]+\\.\n`);
+        const message = new RegExp(`^--${option} needs a value, such as --${option} (?:[^ "]+|"[^"]+")\\.\n`);
         expect(await runCli(words, { env: { SERVICE_PRIVATE_KEY: 'pri_x' } })).toEqual(failed(2, message));
       }
     },
