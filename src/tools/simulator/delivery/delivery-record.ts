@@ -160,9 +160,9 @@ export function outcomeIn(body: string): string | null {
   }
 }
 
-/** By hand: in Jest, `structuredClone` returns arrays of another realm. */
+/** Of this realm: in Jest, Node's arrays are of another one, and so is what `structuredClone` or `map` makes of them. */
 function copyOf(headers: readonly HeaderPair[]): HeaderPair[] {
-  return headers.map(([name, value]) => [name, value]);
+  return Array.from(headers, ([name, value]) => [name, value]);
 }
 
 /** ISO 8601 in UTC. */
