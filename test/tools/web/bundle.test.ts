@@ -23,7 +23,7 @@ const PAGES = [
     page: 'dashboard',
     assets: ['dashboard.css', 'dashboard.js', 'preact-license.txt'],
     addresses: ['http://localhost:3000', 'http://www.w3.org'],
-    most: 32_000,
+    most: 34_000,
   },
   {
     page: 'dead-letter-page',
