@@ -60,7 +60,7 @@ describeInChromium('a customer says that an order is unpaid', () => {
 
     await press(page, 'Enter');
     await expectFocus(page, /id="detail-title"/);
-    await page.getByText('A handler failed.').waitFor();
+    await page.getByText(/A handler failed \(\*: Error at letter-app\.ts:\d+\)\. /).waitFor();
 
     await press(page, 'r');
     await dialog(page).getByText('1 would go to a handler.').waitFor();
@@ -260,7 +260,7 @@ describeInChromium('one letter', () => {
     await dialog(page).getByText('1 failed.').waitFor();
     await dialog(page).getByText('The log of your app has the error').waitFor();
     await press(page, 'Escape');
-    await page.getByRole('row', { name: 'HANDLER_FAILED 2' }).waitFor();
+    await page.getByRole('row', { name: /\*: Error at letters-page\.test\.ts:\d+ 2 / }).waitFor();
     expect(await eventIds(app)).toEqual(['evt_1']);
   });
 
@@ -377,6 +377,8 @@ describeInChromium('someone who is signed out', () => {
     await app.keep(paid('evt_1', 'order-1'));
     const { page, complaints } = await openHastened(app);
     await page.getByText('Signed in as').waitFor();
+    // What the page asks last.
+    await button(page, /^\*: Error at /).waitFor();
     app.user = undefined;
     await page.getByRole('alert').getByText('Sign in with another account.').waitFor();
     expect(await rows(page).count()).toBe(0);
