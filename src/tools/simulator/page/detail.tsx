@@ -29,7 +29,7 @@ const CANCELLED = {
 
 /** @param row undefined when the list does not have it */
 export function Detail({ id, row, close }: { id: string; row: Row | undefined; close: () => void }) {
-  const { route, connection, rows, settings } = useSimulator();
+  const { route, connection, settings } = useSimulator();
   const capture = settings?.capture;
   // Reloads when the row changes, and after a reconnect.
   const { data: delivery, error } = useLoaded(() => api.delivery(id), [id, row, connection]);
@@ -66,11 +66,6 @@ export function Detail({ id, row, close }: { id: string; row: Row | undefined; c
               {capture?.forward !== null && (
                 <Button text={capture ? 'Resend to my app' : 'Resend'} act={() => api.resend(id)} />
               )}
-              {delivery && attempt && choicesFor({ delivery, attempt }, rows).length > 0 && (
-                <DialogButton title={`Compare ${delivery.event_name}`} text="Compare">
-                  <Compare {...{ delivery, attempt }} />
-                </DialogButton>
-              )}
               {delivery && attempt && !capture && (
                 <DialogButton keep title={`Edit and resend ${delivery.event_name}`} text="Edit and resend">
                   <EditAndResend delivery={delivery} body={attempt.request.body} />
@@ -102,7 +97,7 @@ export function Detail({ id, row, close }: { id: string; row: Row | undefined; c
         />
       )}
       {delivery && attempt && capture && <Found {...{ delivery, attempt }} />}
-      {delivery && <Attempts delivery={delivery} chosen={attempt?.number} />}
+      {delivery && <Attempts delivery={delivery} chosen={attempt} />}
       {delivery && attempt && <AttemptTabs {...{ attempt, delivery, sandbox }} />}
     </DetailFrame>
   );
@@ -158,12 +153,20 @@ function endWait(id: string, action: (id: string) => Promise<unknown>): Promise<
   return action(id);
 }
 
-function Attempts({ delivery, chosen }: { delivery: Delivery; chosen: number | undefined }) {
-  const { route, navigate, settings } = useSimulator();
+function Attempts({ delivery, chosen }: { delivery: Delivery; chosen: Attempt | undefined }) {
+  const { route, navigate, rows, settings } = useSimulator();
+  const side = chosen && { delivery, attempt: chosen };
   const { attempts, next_attempt_at: next, status } = delivery;
   return (
     <section class="attempts" aria-labelledby="attempts-title">
-      <h3 id="attempts-title">Attempts</h3>
+      <div class="spread">
+        <h3 id="attempts-title">Attempts</h3>
+        {side && choicesFor(side, rows).length > 0 && (
+          <DialogButton title={`Compare ${delivery.event_name}`} text="Compare" look="small">
+            <Compare {...side} />
+          </DialogButton>
+        )}
+      </div>
       <AttemptAxis delivery={delivery} />
       {settings?.capture && <Schedule received={attempts.filter(({ trigger }) => trigger === 'automatic')} />}
       <ol>
@@ -174,7 +177,7 @@ function Attempts({ delivery, chosen }: { delivery: Delivery; chosen: number | u
             <li key={number}>
               <a
                 class="attempt choice cluster"
-                aria-current={number === chosen ? 'step' : undefined}
+                aria-current={number === chosen?.number ? 'step' : undefined}
                 href={formatRoute({ ...route, attempt: number })}
                 onClick={onPlainClick(() => navigate({ attempt: number }))}
               >
