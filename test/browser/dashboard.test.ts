@@ -91,7 +91,7 @@ describeInChromium('an endpoint that names an outcome', () => {
     await row(page, 'Ignored').getByRole('cell', { name: '200 ignored' }).waitFor();
     await page.getByRole('link', { name: 'transaction.paid' }).click();
     const first = page.locator('.attempts li').first();
-    await first.getByText('ignored').waitFor();
+    await first.getByText('200 ignored').waitFor();
     expect((await first.innerText()).replace(/\s+/g, ' ')).toMatch(/ 200 ignored /);
   });
 });
