@@ -146,8 +146,7 @@ export function describeError(error: unknown): ErrorDescription {
   try {
     if (!isError(error)) return { type: error === null ? 'null' : typeof error };
     // Not its own `constructor`, which may be data that was copied into it.
-    const { name } = Object.getPrototypeOf(error).constructor;
-    const type = /^[A-Za-z_$][\w$]{0,63}$/.exec(name)?.[0] ?? 'Error';
+    const type = /^[\w$]{1,64}$/.exec(Object.getPrototypeOf(error).constructor.name)?.[0] ?? 'Error';
     const given = String((error as { code?: unknown }).code);
     const code = WebhookError.is(error) ? given : (SYSTEM_OR_SQL.exec(given)?.[0] ?? redisCodeOf(error));
     const message = ConfigurationError.is(error) ? error.message.slice(0, MAX_MESSAGE) : undefined;
