@@ -95,7 +95,7 @@ describe('the package', () => {
     expect(declared.sort()).toEqual(Object.keys(DOORS).sort());
   });
 
-  test('takes less than 625 KB on disk for the main door, both halves and their types, less than 2.3 MB for all, 600 KB to read, and 830 files', () => {
+  test('takes less than 725 KB on disk for the main door, both halves and their types, less than 2.45 MB for all, 600 KB to read, and 950 files', () => {
     const bytesOf = (files: Iterable<string>) =>
       [...files].reduce((sum, file) => sum + statSync(file).size, 0);
     const all = readdirSync(installed, { recursive: true, encoding: 'utf8' })
@@ -107,12 +107,12 @@ describe('the package', () => {
     for (const file of ['esm/index.js', 'esm/index.d.ts', 'cjs/index.js', 'cjs/index.d.ts'])
       filesBehind(join(installed, 'dist', file), main);
     // A quarter of it keeps, lists and replays dead letters.
-    expect(bytesOf(main)).toBeLessThan(625_000);
-    expect(bytesOf(code)).toBeLessThan(2_300_000);
+    expect(bytesOf(main)).toBeLessThan(725_000);
+    expect(bytesOf(code)).toBeLessThan(2_450_000);
     // What an editor, a person or `explain` reads: the guides, three pictures, and the examples to copy.
     expect(bytesOf(toRead)).toBeLessThan(600_000);
     // A quarter of them is to read.
-    expect(all.length).toBeLessThan(830);
+    expect(all.length).toBeLessThan(950);
   });
 
   test('holds the build, the docs, the examples, its licence and its doors, and no source, test or map', () => {
@@ -187,7 +187,7 @@ describe('for what reads no `exports`', () => {
     expect(rest).toEqual({});
   });
 
-  test('ships the declarations that a door reaches once, and for each door of ES modules one that passes them on', () => {
+  test('ships the declarations that a door reaches, and no other', () => {
     const reached = new Set<string>();
     const kinds = Object.values(DECLARED) as { [kind: string]: { types?: string } }[];
     for (const { import: esm, require: cjs } of kinds)
@@ -196,8 +196,6 @@ describe('for what reads no `exports`', () => {
       .filter((name) => name.endsWith('.d.ts'))
       .map((name) => join(installed, 'dist', name));
     expect(shipped.sort()).toEqual([...reached].sort());
-    const esm = shipped.filter((file) => file.startsWith(join(installed, 'dist/esm/')));
-    expect(esm).toHaveLength(Object.keys(DOORS).length);
   });
 
   test('packing leaves no folder behind', () => {

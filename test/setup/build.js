@@ -3,28 +3,28 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { buildPages } from './build-pages.js';
-import { declareDoorsOfEsm, removeUnreachableDeclarations } from './declarations.js';
+import { removeUnreachableDeclarations } from './declarations.js';
 import { putTextsIntoModules } from './packaged-texts.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const tsc = fileURLToPath(new URL('../../node_modules/typescript/bin/tsc', import.meta.url));
 
 rmSync(`${root}dist`, { recursive: true, force: true });
-// Declarations keep their comments, which editors show; the code is a third smaller without them.
-compile('tsconfig.esm.json', '--declaration', 'false', '--removeComments');
-compile('tsconfig.cjs.json', '--declaration', 'false', '--removeComments');
-compile('tsconfig.cjs.json', '--emitDeclarationOnly');
-const { exports } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));
-const doors = Object.values(exports).flatMap(
-  ({ require }) => require?.types.replace('./dist/cjs/', '') ?? [],
-);
-removeUnreachableDeclarations(`${root}dist/cjs`, doors);
-declareDoorsOfEsm(`${root}dist`, doors);
+for (const project of ['tsconfig.esm.json', 'tsconfig.cjs.json']) {
+  // Declarations keep their comments, which editors show; the code is a third smaller without them.
+  for (const part of [['--declaration', 'false', '--removeComments'], ['--emitDeclarationOnly']]) {
+    execFileSync(process.execPath, [tsc, '-p', project, ...part], { cwd: root, stdio: 'inherit' });
+  }
+}
+const { exports: doors } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));
+for (const [half, condition] of Object.entries({ esm: 'import', cjs: 'require' })) {
+  const declared = Object.values(doors).flatMap((door) => door[condition]?.types ?? []);
+  removeUnreachableDeclarations(
+    `${root}dist/${half}`,
+    declared.map((path) => path.replace(`./dist/${half}/`, '')),
+  );
+}
 // The package is "type": "module"; this marker tells Node and TypeScript that one half is not.
 writeFileSync(`${root}dist/cjs/package.json`, '{ "type": "commonjs" }\n');
 buildPages(`${root}dist`);
 putTextsIntoModules(`${root}dist`);
-
-function compile(project, ...options) {
-  execFileSync(process.execPath, [tsc, '-p', project, ...options], { cwd: root, stdio: 'inherit' });
-}
