@@ -276,7 +276,12 @@ describe('processor()', () => {
   });
   const coded = Object.assign(new TypeError('Grace Hopper'), { code: 'ECONNRESET' });
   test.each<[string, unknown, 'never' | 'failed', RegExp]>([
-    ['a refusal', new NonRetriableError('Grace Hopper has no account'), 'never', /^NonRetriableError at any-queue\.test\.ts:\d+$/],
+    [
+      'a refusal',
+      new NonRetriableError('Grace Hopper has no account'),
+      'never',
+      /^NonRetriableError at any-queue\.test\.ts:\d+$/,
+    ],
     ['an error', coded, 'failed', /^TypeError ECONNRESET at any-queue\.test\.ts:\d+$/],
     ['null', null, 'failed', /^null$/],
     ['text', 'the card of Grace Hopper', 'failed', /^string$/],

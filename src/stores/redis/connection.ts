@@ -20,7 +20,9 @@ export const CONNECTION_RULES = {
 };
 
 /** Before unknown names are refused: who leaves it out has often passed the client itself. */
-export function withSendCommand<Options extends { readonly sendCommand: unknown }>(options: Options): Options {
+export function withSendCommand<Options extends { readonly sendCommand: unknown }>(
+  options: Options,
+): Options {
   CONNECTION_RULES.sendCommand.check((options as Options | null | undefined)?.sendCommand, 'sendCommand');
   return options;
 }

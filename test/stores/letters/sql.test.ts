@@ -429,8 +429,7 @@ test.each([
     const sent: string[] = [];
     const query = async (_: object, sql: string) => {
       // In Postgres one statement, for clients that send one at a time. SQLite is asked for its version first.
-      if (!sql.includes('AS clock'))
-        sent.push(sql.startsWith('DO ') ? insideOf(sql) : sql);
+      if (!sql.includes('AS clock')) sent.push(sql.startsWith('DO ') ? insideOf(sql) : sql);
       return [{ clock: 'text' }];
     };
     await sqlDeadLetters({ dialect, client: {}, query }).migrate();
