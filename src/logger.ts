@@ -246,13 +246,13 @@ const FRAME =
   /^\s{4}at (?:.{1,100} \(|async )?((?:file:\/|https?:\/|webpack(?:-internal)?:\/|node:|ext:|bun:|\/|[A-Za-z]:[\\/]).{1,300}?:\d+:\d+)\)?$/;
 /** A frame without a file, such as `Array.map`. Bun names such files in its own way. */
 const NO_FILE = /^\s{4}at .{1,100} \((?:<anonymous>|unknown|(?:native)?(?::\d+){0,2}|index \d+)\)$/;
-/** Of a runtime, or of a package: the cache of Deno has no `node_modules`. */
+/** Of a runtime, or of a package. The cache of Deno has no `node_modules`, but a folder `npm` with one for each registry. */
 const NOT_OF_THE_USER =
-  /^(?:node|ext|bun):|[\\/](?:node_modules|registry\.npmjs\.org)[\\/]|[\\/]payment-webhooks[\\/]dist[\\/]/;
+  /^(?:node|ext|bun):|[\\/](?:node_modules|npm[\\/][\w-]+(?:\.[\w-]+)+)[\\/]|[\\/]payment-webhooks[\\/]dist[\\/]/;
 const MAX_FRAMES = 5;
 /** Frames are a few hundred bytes each, and most stacks have ten. */
 const MAX_FRAME_TEXT = 16_384;
-/** What V8 writes before a message, and before the frames if there is none. */
+/** The start of a stack up to the message: `Name: `, or the name alone if the message is empty. */
 const HEADER = /^(?:[^\n]{1,200}: )?$/;
 const BARE_HEADER = /^[\w$.]{1,100}(?: \[\w{1,60}\])?(?=\n)/;
 

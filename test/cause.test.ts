@@ -56,7 +56,7 @@ describe('the cause names the frame of the user', () => {
     ],
     [
       'a package of Deno',
-      `${PROPERTY}\n    at q (file:///root/.cache/deno/npm/registry.npmjs.org/pg/8.1.0/lib/client.js:1:2)\n    at pay (file:///srv/orders.ts:3:1)`,
+      `${PROPERTY}\n    at q (file:///deno-dir/npm/packages.example.com/pg/8.1.0/lib/client.js:1:2)\n    at pay (file:///srv/orders.ts:3:1)`,
       'orders.ts:3',
     ],
     [
@@ -96,7 +96,7 @@ describe('the cause has a code that a system, a database or this package made', 
     causeOf('ship', Object.assign(new Error(message), { code, stack: '' }));
 
   test.each([
-    ['ECONNREFUSED', 'connect ECONNREFUSED 127.0.0.1:5432'],
+    ['ECONNREFUSED', 'connect ECONNREFUSED 127.0.0.1:1'],
     ['ERR_INVALID_ARG_TYPE', 'The argument'],
     ['23505', 'duplicate key value'],
     ['P2002', 'Unique constraint failed'],

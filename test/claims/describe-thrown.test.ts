@@ -120,7 +120,7 @@ test.each<[string, string, string]>([
   ['node:sqlite after close()', 'database is not open', CLOSED],
   ['bun:sqlite after close()', 'Cannot use a closed database', CLOSED],
   ['libSQL after close()', 'CLIENT_CLOSED: The client is closed', CLOSED],
-  ['postgres.js after end()', 'write CONNECTION_ENDED 127.0.0.1:5432', CLOSED],
+  ['postgres.js after end()', 'write CONNECTION_ENDED 127.0.0.1:1', CLOSED],
   ['TypeORM before initialize()', 'Driver not Connected', CLOSED],
   ['Knex after destroy()', 'Unable to acquire a connection', CLOSED],
   ['a pool of pg in use', 'timeout exceeded when trying to connect', NONE_FREE],
