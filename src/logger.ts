@@ -248,7 +248,7 @@ const FRAME =
 const NO_FILE = /^\s{4}at .{1,100} \((?:<anonymous>|unknown|(?:native)?(?::\d+){0,2}|index \d+)\)$/;
 /** Of a runtime, or of a package. The cache of Deno has no `node_modules`, but a folder `npm` with one for each registry. */
 const NOT_OF_THE_USER =
-  /^(?:node|ext|bun):|[\\/](?:node_modules|npm[\\/][\w-]+(?:\.[\w-]+)+)[\\/]|[\\/]payment-webhooks[\\/]dist[\\/]/;
+  /^(?:node|ext|bun):|[\\/](?:node_modules|npm[\\/][\w-]+\.[\w.-]+)[\\/]|[\\/]payment-webhooks[\\/]dist[\\/]/;
 const MAX_FRAMES = 5;
 /** Frames are a few hundred bytes each, and most stacks have ten. */
 const MAX_FRAME_TEXT = 16_384;
