@@ -77,7 +77,9 @@ export function describeEachClient<Client extends SqlClient = SqlClient>(
 
 /** A function that opens letters through any of these; the server is there for the tests of this file. */
 export function sqlServers(used: readonly SqlClient[] = clients): (client: SqlClient) => Promise<SqlLetters> {
-  const mariadb = used.some(isMysql) ? ownMariadb() : undefined;
+  const mariadb = used.some((client) => isMysql(client) && clients.includes(client))
+    ? ownMariadb()
+    : undefined;
   return async (client) =>
     client === 'sqlite'
       ? withSqlite()

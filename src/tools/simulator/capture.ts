@@ -20,10 +20,9 @@ import {
   type SimulatedDelivery,
   type SimulatedEvent,
 } from './delivery/simulated-delivery.js';
-import type { Service } from './service.js';
+import type { FirstHandler, Service } from './service.js';
 import type { Capture, SimulatorOptions } from './settings.js';
 import { type Simulator, serve } from './simulator.js';
-import type { FirstHandler } from './simulator-app.js';
 import type { SimulatorStore } from './simulator-store.js';
 
 /** More than the receiver accepts: a body that is too large for the app is recorded with its answer. */

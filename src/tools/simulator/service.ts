@@ -1,4 +1,5 @@
 // What the simulated service does, without the HTTP server.
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { builtInEventNames } from '../../events/event.js';
 import { writeLog } from '../../logger.js';
 import { HttpError } from '../web/http-error.js';
@@ -16,6 +17,11 @@ import { openStateFile, type StateFile } from './state/state-file.js';
 import { createEvents, triggerFields } from './trigger.js';
 
 export type Service = ReturnType<typeof serviceOf>;
+
+/** Handles requests before everything else. Not of Express, whose types a program may lack. */
+export type FirstHandler = (
+  service: Service,
+) => (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) => void;
 
 /** Restores the state file, and saves every change to it. @throws {ConfigurationError} for an unusable file */
 export async function openService(settings: SimulatorSettings): Promise<Service> {

@@ -1,5 +1,4 @@
 // The Express app of the simulator: guard, API, control plane and page.
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import express, { type Express, type RequestHandler } from 'express';
 import { HttpError } from '../web/http-error.js';
 import { type PageFile, pageFiles } from '../web/page-files.js';
@@ -10,13 +9,8 @@ import { notFound } from './api/route.js';
 import { serviceApi } from './api/service-api.js';
 import type { Stream } from './api/stream.js';
 import { page } from './packaged.js';
-import type { Service } from './service.js';
+import type { FirstHandler, Service } from './service.js';
 import type { SimulatorSettings } from './settings.js';
-
-/** Handles requests before everything else. Not of Express, whose types a program may lack. */
-export type FirstHandler = (
-  service: Service,
-) => (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) => void;
 
 export function simulatorApp(service: Service, stream: Stream, first?: FirstHandler): Express {
   const app = express();

@@ -20,9 +20,8 @@ import type { Fault, FaultKind, FaultRule } from './delivery/faults.js';
 import { milliseconds } from './delivery/retry-schedule.js';
 import { closeServer, listen, urlHost } from './listen.js';
 import { DEVELOPER } from './seeds.js';
-import { openService, type Service } from './service.js';
+import { type FirstHandler, openService, type Service } from './service.js';
 import { type Capture, resolveSettings, type SimulatorOptions } from './settings.js';
-import type { FirstHandler } from './simulator-app.js';
 import type { Overrides, TriggerOptions } from './trigger.js';
 
 /** A running simulator. */
