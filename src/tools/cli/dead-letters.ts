@@ -189,7 +189,6 @@ async function replayLetters(page: LetterPage, request: object, bar: ProgressBar
   throw new CommandError(message, EXIT.failed, 'REPLAY_CUT');
 }
 
-/** How the letters of each event ended, and what to do about those that are left. */
 function replayText(report: ReplayReport): string {
   const endsIn = (counts: ReplayCounts) => ORDER.filter((end) => counts[end] > 0);
   const countsIn = (counts: ReplayCounts) => endsIn(counts).map((end) => `${counts[end]} ${ENDS[end].label}`);

@@ -87,7 +87,6 @@ function refused(
   return new CommandError(other, EXIT.failed, 'NO_DEAD_LETTER_PAGE');
 }
 
-/** The most that the page lists at once. */
 const MAX_LETTERS = 100;
 
 const reasons = [...REASONS];

@@ -46,7 +46,6 @@ export interface DeadLetterPageOptions<Req extends IncomingMessage = IncomingMes
   readonly logger?: Logger | false | undefined;
 }
 
-/** The part of a receiver that the page needs. */
 export interface PageReceiver {
   readonly deadLetters: DeadLetters | undefined;
   readonly eventNames: readonly string[];

@@ -8,7 +8,6 @@ import type { SignatureFinding } from '../delivery/simulated-delivery.js';
 
 export type { Attempt, Delivery, Fault, FaultKind, FaultRule, Row, Webhook };
 
-/** How the simulator was started. */
 export interface Settings {
   readonly now: string;
   readonly clock: 'real' | 'manual';
@@ -19,7 +18,6 @@ export interface Settings {
   readonly capture?: { readonly path: string; readonly forward: string | null };
 }
 
-/** A declared event with a complete sample. */
 export interface Sample {
   readonly event_name: string;
   readonly sample: { readonly payload: object };
@@ -35,7 +33,6 @@ interface Trigger {
 
 interface TriggerResult {
   readonly data: { readonly events: readonly unknown[]; readonly deliveries: readonly Delivery[] };
-  /** E.g. that no webhook subscribes to the event. */
   readonly message?: string;
 }
 
@@ -56,7 +53,6 @@ export const api = {
   /** The ids of the deliveries whose body contains the text. The page itself has no bodies. */
   withPayload: async (payload: string) =>
     new Set((await found({ limit: MAX_ROWS, payload })).data.map(({ id }) => id)),
-  /** Finished deliveries only. */
   clearHistory: () => request('DELETE', 'deliveries'),
   delivery: (id: string) => data<Delivery>('GET', pathOf('deliveries', id)),
   resend: (id: string) => request('POST', `${pathOf('deliveries', id)}/resend`, {}),

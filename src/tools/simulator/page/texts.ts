@@ -33,7 +33,6 @@ export function attemptStatus({ succeeded, diagnosis, outcome }: Attempt): Shown
   return diagnosis === null ? (unprocessed(outcome) ?? 'delivered') : 'wrongly_accepted';
 }
 
-/** Its kind, which deliveries it affects, and how often. */
 export function faultText(fault: Fault, webhooks: readonly Webhook[]): string {
   const { kind, event, webhook, remaining, probability } = fault;
   const url = webhooks.find(({ id }) => id === webhook)?.url;

@@ -103,7 +103,6 @@ function WebhookForm({ webhook }: { webhook?: Webhook }) {
   );
 }
 
-/** Registers a webhook for all events; asks only for its URL. */
 export function FirstWebhook() {
   const register = (values: FormData) =>
     api.createWebhook({ url: String(values.get('url')) }).then(() => focus('#main'));
