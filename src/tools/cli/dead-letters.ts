@@ -11,11 +11,10 @@ import {
   type LetterPage,
   openLetterPage,
   pageOptions,
+  WITH_PAGE,
 } from './letter-page.js';
 import { indented, type ProgressBar, printable, progressBar, table } from './print.js';
 import { confirm } from './read-input.js';
-
-const WITH_PAGE = '--page https://shop.example/ops/webhooks --token-file token.txt';
 
 export const list = command({
   about: 'Lists the dead letters of an app, oldest first: authentic events that were not processed.',

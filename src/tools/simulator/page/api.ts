@@ -5,18 +5,11 @@ import type { Webhook } from '../api/registrations.js';
 import type { Attempt, Delivery, DeliveryRow as Row } from '../delivery/delivery-record.js';
 import type { Fault, FaultKind, FaultRule } from '../delivery/faults.js';
 import type { SignatureFinding } from '../delivery/simulated-delivery.js';
+import type { Service } from '../service.js';
 
 export type { Attempt, Delivery, Fault, FaultKind, FaultRule, Row, Webhook };
 
-export interface Settings {
-  readonly now: string;
-  readonly clock: 'real' | 'manual';
-  readonly signature_header: string;
-  readonly sandbox_signing: 'private-key' | 'sandbox-key';
-  readonly state_error: string | null;
-  /** Undefined for a simulator. */
-  readonly capture?: { readonly path: string; readonly forward: string | null };
-}
+export type Settings = ReturnType<Service['describe']>;
 
 export interface Sample {
   readonly event_name: string;

@@ -60,7 +60,7 @@ function Differences({ one, other }: { one: Side; other: Side }) {
         The bodies: {compareBodies(one.attempt.request.body, other.attempt.request.body)}.{' '}
         {plural(names.length - changed.length, 'other value')} in common.
       </p>
-      <table class="compare mono wrap" aria-label="What differs">
+      <table class="headers compare mono wrap" aria-label="What differs">
         <thead>
           <tr>
             <th scope="col">Value</th>

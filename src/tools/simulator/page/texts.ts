@@ -102,8 +102,8 @@ function sentence(row: Row): string {
 }
 
 const FRAMEWORKS = {
-  Jest: ["import { expect, test } from '@jest/globals';", 'expect(answer.status).toBe'],
-  Vitest: ["import { expect, test } from 'vitest';", 'expect(answer.status).toBe'],
+  Jest: ["import { expect, test } from '@jest/globals';", 'expect(answer.status).toBe('],
+  Vitest: ["import { expect, test } from 'vitest';", 'expect(answer.status).toBe('],
   'node:test': [
     "import assert from 'node:assert/strict';\nimport { test } from 'node:test';",
     'assert.equal(answer.status, ',
@@ -131,7 +131,7 @@ test(${JSON.stringify(`receives ${name}`)}, async () => {
   const body = ${JSON.stringify(request.body)};
   const privateKey = process.env.SERVICE_PRIVATE_KEY ?? '';
   const answer = await deliver(app, body, { privateKey, path: ${JSON.stringify(pathname + search)} });
-  ${assertion}${assertion.endsWith(' ') ? '' : '('}${status});
+  ${assertion}${status});
 });
 `;
 }
