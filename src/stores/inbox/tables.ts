@@ -45,13 +45,7 @@ export function inboxInTables<Extra extends object>(
     );
   const inTurn = oneByOne();
   const creating = (table: string, file: string, migrate: () => Promise<void>) =>
-    creatingTable(
-      connections,
-      inTurn,
-      migrate,
-      `The table ${table} does not exist, and cannot be created`,
-      file + files,
-    );
+    creatingTable(connections, inTurn, migrate, table, file + files);
   const store: TableStore<object> = sqlEngine({
     connections: creating(eventTable, 'webhook-event', () => store.migrate()),
     dialect: new Dialect(eventTable),
@@ -103,7 +97,7 @@ function creatingTable(
   connections: Connections,
   inTurn: InTurn,
   migrate: () => Promise<void>,
-  problem: string,
+  table: string,
   file: string,
 ): Connections {
   let created = 0;
@@ -113,8 +107,11 @@ function creatingTable(
       created += 1;
     } catch (cause) {
       if (!hasCode(cause, NOT_CREATED)) throw cause;
-      const cure = `Run docs/sql/${file} as a role that may create it, and grant this one SELECT, INSERT, UPDATE and DELETE.`;
-      throw new StoreError(`${problem} by this role. ${cure}`, { cause });
+      throw new StoreError(
+        `The table ${table} does not exist, and cannot be created by this role. Run docs/sql/${file} as a role that may create it, ` +
+          'and grant this one SELECT, INSERT, UPDATE and DELETE.',
+        { cause },
+      );
     }
   };
   const withTable = async <Value>(work: () => Promise<Value>, mayCreate = true): Promise<Value> => {
