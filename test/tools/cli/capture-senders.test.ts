@@ -172,14 +172,14 @@ describe('the finder', () => {
   });
 });
 
-test('2,000 posts of 1 MB leave at most 64 MB of bodies, and the latest deliveries', async () => {
+test('500 posts of 1 MB leave at most 64 MB of bodies, and the latest deliveries', async () => {
   const { port, baseUrl } = await capturing();
   const before = process.memoryUsage().arrayBuffers;
   const filler = 'x'.repeat(999_000);
   let most = 0;
   let sent = 0;
   const sender = async () => {
-    while (sent < 2_000) {
+    while (sent < 500) {
       sent += 1;
       // Every fourth is the same event again, in other bytes.
       const id = sent % 4 === 0 ? 'evt_same' : `evt_big_${sent}`;
@@ -194,7 +194,7 @@ test('2,000 posts of 1 MB leave at most 64 MB of bodies, and the latest deliveri
   expect(total).toBeLessThanOrEqual(64);
   // The bodies that are kept, and what is not collected yet.
   expect(most).toBeLessThan(400_000_000);
-}, 240_000);
+});
 
 describe('the memory of what strangers send', () => {
   const attempt = (number: number, body: Buffer, headers: HeaderPair[] = []): SimulatedAttempt => ({
