@@ -257,10 +257,10 @@ test('values that are no well-formed text are different values', async () => {
 function firstAndSecond(options: ReceiverOptions) {
   const holding = gate();
   const begun: string[] = [];
-  const { hooks } = startReceiver({ handlers: {}, ...options });
+  const { hooks, deploy } = startReceiver({ handlers: {}, ...options });
   hooks.on('transaction.paid', () => begun.push('first') && holding.opened, { serial });
   hooks.on('transaction.paid', () => begun.push('second'), { serial });
-  return { hooks, holding, begun };
+  return { hooks, deploy, holding, begun };
 }
 
 describe('when a claim is lost', () => {
@@ -296,9 +296,9 @@ describe('when a claim is lost', () => {
 
   test('because maxHandlerTime is over, no handler begins after another', async () => {
     const options = { store: memoryStore(), lease: 200, timeout: 50, maxHandlerTime: 300 };
-    const { hooks, holding, begun } = firstAndSecond(options);
+    const { hooks, deploy, holding, begun } = firstAndSecond(options);
     const elsewhere = { 'transaction.paid': () => begun.push('elsewhere') };
-    const other = startReceiver({ ...options, handlers: elsewhere });
+    const other = deploy({ handlers: elsewhere });
     const sent = receivable(paid('o'));
     const deliverTo = async (to: Pick<typeof hooks, 'receive'>) => (await to.receive(sent)).status;
     expect(await deliverTo(hooks)).toBe(503);

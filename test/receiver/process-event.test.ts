@@ -279,7 +279,7 @@ describe('an event whose handler failed', () => {
       register(down);
     }
     const events = { 'transaction.paid': z.looseObject({}), 'payout.sent': z.looseObject({}) };
-    const deployed = startReceiver({ store, events, handlers: {} });
+    const deployed = old.deploy({ events });
     deployed.hooks.on('*', () => ran.push('archive'), { name: 'archive' });
     const misfit = { ...fixtures.transactionPaid(), payload: {} };
     for (const event of [misfit, fixtures.event('payout.sent', {})]) {

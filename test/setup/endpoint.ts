@@ -58,7 +58,7 @@ export interface Receiving<Kept extends Letters = Letters> {
   answers(...contents: readonly unknown[]): Promise<string[]>;
   letters(filter?: DeadLetterFilter): Promise<DeadLetter[]>;
   /** The next version of the app, with the options that do not change: the stores that the test gave are the same. */
-  deploy(changed?: ReceiverOptions): Receiving<Kept>;
+  deploy<const Events extends EventSchemas = {}>(changed?: ReceiverOptions<Events>): Receiving<Kept>;
 }
 
 export interface Endpoint<Kept extends Letters = Letters> extends Receiving<Kept> {
