@@ -1,11 +1,9 @@
 // `events …`: what the store of an app remembers of an event, through its dead-letter page.
 import { command, flag } from './command.js';
 import { notEmpty } from './flag-values.js';
-import { openLetterPage, pageOptions } from './letter-page.js';
+import { openLetterPage, pageOptions, WITH_PAGE } from './letter-page.js';
 import { printable } from './print.js';
 import { confirm } from './read-input.js';
-
-const WITH_PAGE = '--page https://shop.example/ops/webhooks --token-file token.txt';
 
 export const forget = command({
   about:
