@@ -51,6 +51,7 @@ export const MUTATED = {
   ],
   'src/stores/memory.ts': ['stores/memory'],
   'src/stores/sql/batches.ts': ['stores/batch-lanes'],
+  'src/stores/sql/once.ts': ['stores/once-calls'],
   'src/stores/sql/sqlite.ts': ['stores/sqlite', 'stores/batches'],
   'src/http/read-body.ts': ['http/read-body', 'receiver/capture-body', 'receiver/fetch', 'receiver/memory'],
   'src/http/send-answer.ts': ['receiver/respond', 'receiver/fetch', 'receiver', 'receiver/capture-body'],

@@ -168,3 +168,32 @@ test('when sharing is given up, a warning says so once, with a code to find it b
   expect(sent.filter((each) => Array.isArray(each))).toHaveLength(3);
   expect(known).toEqual(Array.from({ length: 10 }, () => false));
 });
+
+/** How many batches are sent in six waves of which each fails in this way, and each call then succeeds alone. */
+async function batchesFailing(error: Error, atOnce = 1): Promise<number> {
+  const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
+  const { sent, ask } = watched({ together: () => Promise.reject(error) });
+  for (let wave = 0; wave < 6; wave += 1) {
+    const waves: Promise<unknown>[] = [];
+    for (let lane = 0; lane < atOnce; lane += 1) {
+      waves.push(ask(call('a'), call('b')));
+      await Promise.resolve();
+    }
+    await Promise.all(waves);
+    await new Promise(setImmediate);
+  }
+  warn.mockRestore();
+  return sent.filter((each) => Array.isArray(each)).length;
+}
+
+test.each([
+  ['a row that others lock in Postgres', { code: '55P03' }],
+  ['a file that others lock in SQLite', { code: 'SQLITE_BUSY' }],
+])('%s gives no sharing up', async (_, fields) => {
+  expect(await batchesFailing(Object.assign(new Error('locked'), fields))).toBe(6);
+});
+
+test('statements that fail together count once', async () => {
+  // Three times three, where each would have counted.
+  expect(await batchesFailing(new Error('lost'), 3)).toBe(9);
+});
