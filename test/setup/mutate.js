@@ -26,6 +26,7 @@ export const MUTATED = {
     'receiver/process-event',
     'queues/any-queue',
   ],
+  'src/claims/forget-event.ts': ['claims/forget-event'],
   'src/claims/lease.ts': ['claims/lease', 'receiver/process-event'],
   'src/claims/lock-of-claim.ts': ['claims/store-calls', 'handlers/serial-locks'],
   'src/claims/probe.ts': ['claims/probe'],

@@ -1,7 +1,13 @@
 // The calls of `once` of one handler, on a table in memory: what is asked of the database, and what the handler is told.
 import { expect, test } from '@jest/globals';
 import type { Connections } from '../../src/stores/sql/connections.js';
-import { type FoundRow, OnceCalls, type OnceDialect, type OnceRow } from '../../src/stores/sql/once.js';
+import {
+  type FoundRow,
+  OnceCalls,
+  type OnceDialect,
+  type OnceRow,
+  OUTSIDE,
+} from '../../src/stores/sql/once.js';
 import { Statement } from '../../src/stores/sql/statement.js';
 import { gate } from '../setup/waiting.js';
 
@@ -62,7 +68,7 @@ function handler({ opens = false, found = undefined as FoundRow | undefined, beg
     committing += 1;
   });
   return {
-    ...{ calls, sent, rows, once: calls.context.once },
+    ...{ calls, dialect, sent, once: calls.context.once },
     commits: () => committing,
     rollBack: () => rows.clear(),
     leave: () => {
@@ -196,7 +202,10 @@ test('names what is wrong: no work, no transaction, no client with transactions,
   await expect(noWork.once(TX, undefined as never)).rejects.toThrow('once(tx, () => …)');
   const outside = handler();
   outside.leave();
-  await expect(outside.once(TX, () => {})).rejects.toThrow('not a pool or an ORM: once(tx, work), or let');
+  await expect(outside.once(TX, () => {})).rejects.toThrow(OUTSIDE);
+  expect(OUTSIDE).toMatch(
+    /without the writes[.] Pass the transaction itself, not a pool or an ORM: once[(]tx, work[)]/,
+  );
   const without = handler({ begins: false });
   await expect(without.once(() => {})).rejects.toThrow('needs the option transaction of sqlStore()');
   const lazy = handler();
@@ -241,4 +250,24 @@ test('a call that rejects and that nobody awaits ends no process', async () => {
   for (let turn = 0; turn < 3; turn += 1) await new Promise(setImmediate);
   process.off('unhandledRejection', note);
   expect(unhandled).toEqual([]);
+});
+
+test('a connection that does not ask whether it is separate, and a caller without beforeCommit, are enough', async () => {
+  const statements: unknown[] = [];
+  const { dialect } = handler();
+  const within = () => async (statement: Statement, parameters: readonly unknown[]) => {
+    statements.push([statement.text, parameters]);
+    return { rows: [], count: 0 };
+  };
+  const connections = { within, transaction: undefined };
+  const newRow = () => ({ key: 'key pay', token: 'mine', fingerprint: 'mine', keepMs: 1 });
+  const { context } = new OnceCalls<object>('pay', { connections, dialect }, newRow, undefined);
+  expect(await context.once(TX, () => 'done')).toBe('done');
+  const other = new OnceCalls<object>('pay', { connections, dialect: handler().dialect }, newRow, undefined);
+  await expect(other.context.once(TX, () => Promise.reject(new Error('no')))).rejects.toThrow('no');
+  expect(statements.slice(1)).toEqual([
+    ['WRITE', ['key pay']],
+    ['UNDO', []],
+    ['FORGET', ['key pay', 'mine']],
+  ]);
 });
