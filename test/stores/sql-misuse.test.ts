@@ -1,10 +1,12 @@
 // What sqlStore() is given may be wrong: the client, its rows, and above all the function that runs a transaction.
 import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { PoolConnection } from 'mysql2/promise';
 import { ConfigurationError, RetryAfterError, receiver } from 'payment-webhooks';
 import {
   type RunTransaction,
   type SqlDatabase,
+  type SqlValue,
   sqlDeadLetters,
   sqlInbox,
   sqlStore,
@@ -13,10 +15,11 @@ import { fixtures } from 'payment-webhooks/testing';
 import type { Pool, PoolClient } from 'pg';
 import { KEY, receivable } from '../setup/delivery.js';
 import { openSqlite, sqliteFile } from '../setup/open-sqlite.js';
+import { ownMariadb, withMariadb } from '../setup/own-mariadb.js';
 import { needing } from '../setup/platform.js';
 import { overPg } from '../setup/sql-clients.js';
 import { gate, until } from '../setup/waiting.js';
-import { ownWorld, postgresWorld } from './worlds.js';
+import { granted, mariadbWorld, ownWorld, postgresWorld, type World } from './worlds.js';
 
 const request = { leaseMs: 30_000, fingerprint: 'a'.repeat(64) };
 
@@ -181,23 +184,6 @@ needing('postgres').describe('a transaction function that does not keep its word
     expect(await store.claim('pool too', request)).toMatchObject({ status: 'claimed' });
   });
 
-  test('begins on the connection that claims use too: refused, because a rollback would undo them', async () => {
-    const client = await right.client.connect();
-    const transaction = async (work: Work) => {
-      await client.query('BEGIN');
-      await work(client).finally(() => client.query('ROLLBACK'));
-    };
-    const store = sqlStore<PoolClient, PoolClient>({ ...right, client, transaction, table: world.table });
-    const result = await store.claim('shared', request);
-    const handler = result.status === 'claimed' ? result.claim.forHandler?.('pay') : undefined;
-    const once = await Promise.allSettled([handler?.context.once(async () => {})]);
-    const claim = await Promise.allSettled([store.claim('shared too', request)]);
-    client.release();
-    expect(await world.known('shared pay')).toBe(0);
-    for (const [settled] of [once, claim])
-      expect(inspect(settled)).toMatch(/rejected(?:.|\n)*a client with a connection of its own/);
-  });
-
   test('is missing: once(work) names the option, and once(tx, work) needs none', async () => {
     const { transaction: _, ...rest } = right;
     const store = sqlStore<Pool, PoolClient>({ ...rest, table: world.table });
@@ -207,6 +193,71 @@ needing('postgres').describe('a transaction function that does not keep its word
     await expect(handler?.context.once(none)).rejects.toThrow('needs the option transaction of sqlStore()');
     await right.transaction(async (client) => void (await handler?.context.once(client, none)));
     expect(await world.known('without pay')).toBe(1);
+  });
+});
+
+interface Queryable {
+  query(...given: unknown[]): unknown;
+}
+
+/** @param world by `sqlStore` */
+function refusesOneConnection(
+  world: World,
+  { dialect, query }: Pick<SqlDatabase<object>, 'dialect' | 'query'>,
+  connect: () => Promise<{ readonly client: Queryable; release(): void }>,
+): void {
+  const open = async (isSame: boolean) => {
+    const { client, release } = await connect();
+    // ORMs give another object to each transaction.
+    const other = { query: (...given: unknown[]) => client.query(...given) };
+    const run = (sql: string) => query(client, sql, []);
+    const transaction = async (work: (tx: object) => Promise<void>) => {
+      await run('BEGIN');
+      await work(isSame ? client : other).finally(() => run('ROLLBACK'));
+    };
+    const store = sqlStore<object, object>({ dialect, client, query, transaction, table: world.table });
+    return { store, release };
+  };
+
+  test.each([
+    ['the client itself', true],
+    ['another object', false],
+  ])(
+    'whose transactions get %s is refused: a rollback would undo claims of other events',
+    async (what, isSame) => {
+      const { store, release } = await open(isSame);
+      const claim = granted(await store.claim(what, request)).forHandler?.('pay');
+      const worked: unknown[] = [];
+      const once = await Promise.allSettled([claim?.context.once(() => void worked.push(what))]);
+      const next = await Promise.allSettled([store.claim(`${what} too`, request)]);
+      release();
+      expect([worked.length, await world.known(`${what} pay`), await world.known(`${what} too`)]).toEqual([
+        0, 0, 0,
+      ]);
+      for (const [settled] of [once, next])
+        expect(inspect(settled)).toMatch(/rejected(?:.|\n)*a client with a connection of its own/);
+    },
+  );
+}
+
+needing('postgres').describe('a client of Postgres with one connection for everything', () => {
+  const world = ownWorld(() => postgresWorld('sqlStore'));
+  const query = async (by: object, sql: string, values: SqlValue[]) =>
+    (await (by as PoolClient).query(sql, values)).rows;
+  refusesOneConnection(world, { dialect: 'postgres', query }, async () => {
+    const client = await world.open().pool.connect();
+    return { client: client as unknown as Queryable, release: () => client.release() };
+  });
+});
+
+withMariadb('a client of MariaDB with one connection for everything', () => {
+  const mariadb = ownMariadb();
+  const world = ownWorld(() => mariadbWorld(mariadb, 'query'));
+  const query = async (by: object, sql: string, values: SqlValue[]) =>
+    (await (by as PoolConnection).query(sql, values))[0];
+  refusesOneConnection(world, { dialect: 'mysql', query }, async () => {
+    const client = await mariadb.pool().getConnection();
+    return { client: client as unknown as Queryable, release: () => client.release() };
   });
 });
 

@@ -241,14 +241,15 @@ export function granted<Extra extends object>(result: ClaimResult<Extra>): Claim
   return result.claim;
 }
 
-/** Claims until it is granted, as the retries of a sender do: a claim that met too many others was answered 503. */
+/** Claims until it is granted, as the retries of a sender do: one that met many others, or a broken connection, was answered 503. */
 export async function grantedInTheEnd<Extra extends object>(
   claim: () => ClaimResult<Extra> | Promise<ClaimResult<Extra>>,
 ): Promise<Claim<Extra>> {
   let next: ClaimResult<Extra> | undefined;
   await until(async () => {
     next = await Promise.resolve(claim()).catch((error) => {
-      if (!/could not serialize|Deadlock|deadlock|Record has changed/.test(String(error))) throw error;
+      if (!/could not serialize|Deadlock|deadlock|Record has changed|ECONNRESET/.test(String(error)))
+        throw error;
       return undefined;
     });
     return next?.status === 'claimed';

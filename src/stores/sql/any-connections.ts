@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ConfigurationError, StoreError } from '../../errors.js';
 import { show } from '../../misuse.js';
 import { anything, type OptionRule } from '../../options/define-options.js';
-import { isBusy, saysInside, withRetry } from './conflicts.js';
+import { hasCode, isBusy, NO_SAVEPOINT, saysInside, withRetry } from './conflicts.js';
 import type { Connections, InTransaction, Reply, Row, RunSql, SyncConnections } from './connections.js';
 import { isThenable } from './once.js';
 import { Statement } from './statement.js';
@@ -63,9 +63,29 @@ const SQLITE_CLOCK = new Statement("SELECT typeof(strftime('%s', 'now', 'subsec'
   prepared: false,
 });
 
-/** Fails inside a transaction. Outside it sets what every claim needs. */
-const OUTSIDE_ONLY = new Statement('PRAGMA synchronous = FULL', { prepared: false });
-const IS_INSIDE = 'inside a transaction';
+type Told = boolean | undefined;
+/** How `client` tells, while a transaction is open, whether it is inside because both have one connection. */
+const ASK_INSIDE: Readonly<
+  Record<SqlDialect, { readonly sql: string; answered(row?: Row): Told; failed?(error: unknown): Told }>
+> = {
+  // What the transaction has set for as long as it lasts.
+  postgres: {
+    sql: "SELECT current_setting('payment_webhooks.once', true) AS once",
+    answered: (row) => Boolean(row?.once),
+  },
+  // Its savepoint, which is of no other connection.
+  mysql: {
+    sql: 'ROLLBACK TO SAVEPOINT payment_webhooks_once',
+    answered: () => true,
+    failed: (error) => (hasCode(error, NO_SAVEPOINT) ? false : undefined),
+  },
+  // Outside it sets what every claim needs.
+  sqlite: {
+    sql: 'PRAGMA synchronous = FULL',
+    answered: () => false,
+    failed: (error) => saysInside(error, 'inside a transaction') || undefined,
+  },
+};
 /** For how long it is waited for: a client that lets its transactions end first answers later. */
 const ASK_MS = 100;
 const ONE_CONNECTION =
@@ -93,6 +113,7 @@ export class AnyConnections implements Connections {
 
   /** Whether client and transactions have separate connections, as far as is known. */
   #separate: boolean | undefined;
+  #answersOutside: true | undefined;
 
   /** @throws {ConfigurationError} if an option is not a dialect, client or function */
   constructor(given: Given) {
@@ -160,36 +181,33 @@ export class AnyConnections implements Connections {
   confirmSeparate(transaction: unknown): void {
     if (transaction === this.#given.client) this.#separate = false;
     if (this.#separate === false) throw new ConfigurationError(ONE_CONNECTION);
+    // Of a transaction whose row is written: outside of one, the answer of the client says nothing.
+    this.#separate = this.#answersOutside;
   }
 
   within(transaction: unknown): RunSql {
-    const { dialect } = this.#given;
     const run: RunSql = (statement, parameters) => this.#query(transaction, statement, parameters);
-    if (this.#separate || (this.#separate === undefined && dialect !== 'sqlite')) return run;
+    if (this.#separate) return run;
     return async (statement, parameters) => {
+      // Before anything is written in the transaction, the client must be outside of it.
+      if (this.#separate !== false && INSERTS.test(statement.text)) await this.#askClient();
       if (this.#separate === false) throw new ConfigurationError(ONE_CONNECTION);
-      try {
-        return await run(statement, parameters);
-      } catch (error) {
-        // The answer to BEGIN: this is a transaction. Before anything is written in it, the client must be outside of it.
-        if (saysInside(error, 'within a transaction')) await this.#askClient();
-        throw error;
-      }
+      return run(statement, parameters);
     };
   }
 
-  /** Many clients of SQLite, such as TypeORM, have one connection for everything. */
+  /** Many clients of SQLite, such as TypeORM, have one connection for everything, and so has what is connected without a pool. */
   async #askClient(): Promise<void> {
-    const asked = this.#query(this.#given.client, OUTSIDE_ONLY, []).then(
-      () => {
-        this.#separate ??= true;
-      },
-      (error) => {
-        if (saysInside(error, IS_INSIDE)) this.#separate = false;
-      },
-    );
+    const { dialect, client } = this.#given;
+    const { sql, answered, failed = () => undefined } = ASK_INSIDE[dialect];
+    const asking = this.#query(client, new Statement(sql, { prepared: false }), []);
+    const asked = asking
+      .then(({ rows }) => answered(rows[0]), failed)
+      .then((isInside) => {
+        if (isInside) this.#separate = false;
+        if (isInside === false) this.#answersOutside = true;
+      });
     await Promise.race([asked, pause(ASK_MS, undefined, { ref: false })]);
-    if (this.#separate === false) throw new ConfigurationError(ONE_CONNECTION);
   }
 
   async migrate(statements: string): Promise<void> {
@@ -345,6 +363,7 @@ class Portable {
   }
 }
 
+const INSERTS = /\bINSERT INTO\b/;
 const WRITES = /^\s*(?:INSERT|UPDATE|DELETE)\b/;
 
 function asValue(dialect: SqlDialect, value: unknown): SqlValue {

@@ -24,6 +24,8 @@ const UNPREPARED: ReadonlySet<unknown> = new Set(['26000', '42P05']);
 const REVALIDATION = 'RevalidateCachedQuery';
 /** The wait for a lock timed out. In MySQL only the statement is rolled back. */
 const LOCK_TIMEOUTS: ReadonlySet<unknown> = new Set(['55P03', 'ER_LOCK_WAIT_TIMEOUT', 1205, '1205']);
+/** The savepoint does not exist: MySQL keeps none outside of a transaction. */
+export const NO_SAVEPOINT: ReadonlySet<unknown> = new Set(['ER_SP_DOES_NOT_EXIST', 1305, '1305']);
 /** The table does not exist, so the statement has changed nothing. */
 const MISSING_TABLE: ReadonlySet<unknown> = new Set(['42P01', 'ER_NO_SUCH_TABLE', 1146, '1146', '42S02']);
 

@@ -2,7 +2,7 @@
 
 import { newToken, type Owner } from '../../contracts/token.js';
 import { StoreError } from '../../errors.js';
-import { hasCode, withRetry } from './conflicts.js';
+import { hasCode, NO_SAVEPOINT, withRetry } from './conflicts.js';
 import type { Row, RunSql } from './connections.js';
 import {
   type Answer,
@@ -26,8 +26,6 @@ const MAX_FINGERPRINT = 256;
 /** Dates in MySQL end with the year 9999. */
 const MAX_MICROSECONDS = 4e15;
 
-/** The savepoint does not exist: MySQL keeps none outside of a transaction. */
-const NO_SAVEPOINT: ReadonlySet<unknown> = new Set(['ER_SP_DOES_NOT_EXIST', 1305, '1305']);
 /** MySQL cannot prepare SAVEPOINT, so a client that prepares every statement cannot set one. */
 const NOT_PREPARED: ReadonlySet<unknown> = new Set(['ER_UNSUPPORTED_PS', 1295, '1295']);
 const SAVEPOINT = 'payment_webhooks_once';
