@@ -165,10 +165,10 @@ describe('what there is to read', () => {
     expect(wordsOf(`docs/${name}`)).toBeLessThanOrEqual(1_500);
   });
 
-  test('is at most 8,950 words for maintainers', () => {
+  test('is at most 9,000 words for maintainers', () => {
     const pages = readdirSync(join(ROOT, 'docs/project')).filter((name) => name.endsWith('.md'));
     const words = pages.map((name) => wordsOf(`docs/project/${name}`));
-    expect(words.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(8_950);
+    expect(words.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(9_000);
   });
 
   test('has a date for each decision, and the oldest of each part first', () => {
