@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { delivery } from '../setup/delivery.js';
+import { send } from '../setup/endpoint.js';
 import { freePort } from '../setup/ports.js';
 import { ROOT, type Running, startUntil } from '../setup/shell.js';
 import { type Consumer, consumer } from './consumer.js';
@@ -24,14 +25,14 @@ const { bin, missing } = installRuntime({ package: 'wrangler', command: 'wrangle
 (missing ? describe.skip : describe)(`on workerd${missing ? ` (${missing})` : ''}`, () => {
   let project: Consumer;
   let running: Running | undefined;
-  let base = '';
+  let port = 0;
 
   beforeAll(async () => {
     project = await consumer('workers-sqlite', ['typescript@5.9.3', '@cloudflare/workers-types']);
     copyFileSync(join(ROOT, 'test/package', WORKER), join(project.folder, WORKER));
     project.write('wrangler.json', JSON.stringify(CONFIG));
-    const [port, inspector] = [await freePort(), await freePort()];
-    base = `http://127.0.0.1:${port}`;
+    port = await freePort();
+    const inspector = await freePort();
     running = await startUntil(
       'Ready on',
       `wrangler dev --port ${port} --inspector-port ${inspector} --test-scheduled`,
@@ -42,13 +43,13 @@ const { bin, missing } = installRuntime({ package: 'wrangler', command: 'wrangle
 
   afterAll(() => running?.stop());
 
-  const read = async (path: string) => (await fetch(base + path)).json();
+  // On a connection each: wrangler ends those that wait.
+  const read = async (path: string) => (await send(port, { body: Buffer.alloc(0), headers: {} }, path)).body;
   const paid = (order_id = 'any') => fixtures.transactionPaid({ payload: { transaction: { order_id } } });
   const post = async (path: string, event: object) => {
-    const { body, headers } = delivery(event, 'pri_of_the_worker');
-    const answer = await fetch(base + path, { method: 'POST', body, headers });
-    const { outcome, code } = (await answer.json().catch(() => ({}))) as Readonly<Record<string, string>>;
-    return [answer.status, outcome ?? code];
+    const { status, body } = await send(port, delivery(event, 'pri_of_the_worker'), path);
+    const { outcome, code } = (body ?? {}) as Readonly<Record<string, string>>;
+    return [status, outcome ?? code];
   };
 
   test('the compiler knows that handlers have no once', async () => {
@@ -110,7 +111,7 @@ const { bin, missing } = installRuntime({ package: 'wrangler', command: 'wrangle
 
   test('a cron trigger replays and prunes, where timers end with their request', async () => {
     expect(await post('/d1/hooks', paid('fail'))).toEqual([500, 'HANDLER_FAILED']);
-    await fetch(`${base}/__scheduled`);
+    await fetch(`http://127.0.0.1:${port}/__scheduled`);
     await running?.printed('{"processed":1,"pruned":0}');
   }, 60_000);
 });

@@ -66,7 +66,7 @@ function app(inbox: SqlInbox, contract: Contract) {
         await new Promise((resolve) => setTimeout(resolve, 300));
         return new Response();
       }
-      if (request.method === 'POST') return hooks.fetch(request, undefined, context);
+      if (what === 'hooks') return hooks.fetch(request, undefined, context);
       if (what === 'letters') return Response.json(await hooks.deadLetters.count());
       if (what === 'keep-up') return Response.json(await keepUp());
       if (what === 'ping') return Response.json(await inbox.ping().then(() => 'well', String));
