@@ -1,12 +1,12 @@
 // A server as one file, as docs/frameworks.md makes it with esbuild: it starts in an empty folder, and takes deliveries.
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { statSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { buildSync } from 'esbuild';
 import { fixtures, signedDelivery } from 'payment-webhooks/testing';
+import { afterwards, temporaryFolder } from './setup/afterwards.js';
 import { codeBlocks } from './setup/markdown.js';
 import { needing } from './setup/platform.js';
 import { ROOT, shell, start } from './setup/shell.js';
@@ -25,17 +25,11 @@ hooks.on('transaction.paid', async (event) => console.log(event.payload.transact
 const server = createServer(hooks).listen(0, '127.0.0.1', () => console.log('port', server.address().port));
 `;
 
-const undo: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const each of undo.splice(0).reverse()) await each();
-});
-
 needing('bash').test.each(['cjs', 'esm'])('as %s it needs no package beside it', async (format) => {
   const blocks = codeBlocks(join(ROOT, 'docs/frameworks.md')).map(({ text }) => text);
   const command = blocks.find((text) => text.includes('npx esbuild') && text.includes(`--format=${format}`));
   if (!command) throw new Error(`docs/frameworks.md has no command for ${format}.`);
-  const cwd = mkdtempSync(join(tmpdir(), 'payment-webhooks-bundle-'));
-  undo.push(() => rmSync(cwd, { recursive: true }));
+  const cwd = temporaryFolder();
   writeFileSync(join(cwd, 'app.mjs'), APP);
   const sources = `--alias:payment-webhooks=${join(ROOT, 'src/index.ts')} --log-level=warning`;
   const bundling = command.replace('npx esbuild', `'${ESBUILD}' ${sources}`);
@@ -44,7 +38,7 @@ needing('bash').test.each(['cjs', 'esm'])('as %s it needs no package beside it',
   expect(statSync(join(cwd, file)).size).toBeLessThan(MOST_BYTES);
 
   const running = start(`exec node ${file}`, { SERVICE_PRIVATE_KEY: PRIVATE_KEY }, cwd);
-  undo.push(() => running.stop());
+  afterwards(() => running.stop());
   await running.printed(/port \d+/);
   const port = Number(/port (\d+)/.exec(running.output())?.[1]);
   expect([await deliver(port, 'with a length'), await deliver(port, 'in chunks')]).toEqual([200, 200]);

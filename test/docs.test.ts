@@ -172,7 +172,9 @@ describe('what there is to read', () => {
   });
 
   test('has a date for each decision, and the oldest of each part first', () => {
-    const parts = read('docs/project/decisions.md').split(/^## .*$/m).slice(1);
+    const parts = read('docs/project/decisions.md')
+      .split(/^## .*$/m)
+      .slice(1);
     const entries = parts.map((part) => part.trim().split('\n\n'));
     expect(entries.flat().filter((entry) => !/^\d{4}-\d\d-\d\d: \*\*/.test(entry))).toEqual([]);
     const dates = entries.map((part) => part.map((entry) => entry.slice(0, 10)));

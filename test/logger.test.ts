@@ -1,5 +1,3 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type express from 'express';
 import type { RequestHandler } from 'express';
@@ -17,6 +15,7 @@ import type { Logger as Pino } from 'pino';
 import { pinoHttp } from 'pino-http';
 import { fixtures } from '../src/fixtures/fixture.js';
 import { Throttle } from '../src/logger.js';
+import { listening } from './setup/afterwards.js';
 import { captureLog } from './setup/captured-log.js';
 import { delivery, KEY, receivable, SANDBOX_KEY, type SentDelivery } from './setup/delivery.js';
 import { type Endpoint, expresses, processed, startEndpoint } from './setup/endpoint.js';
@@ -245,16 +244,12 @@ describe('req.log of another middleware', () => {
   test('leaves the page of dead letters alone too', async () => {
     const hooks = receiver({ privateKey: KEY, deadLetters: memoryDeadLetters() });
     const page = deadLetterPage(hooks, { authorize: down });
-    const server = createServer((req, res) => {
+    const port = await listening((req, res) => {
       Object.defineProperty(req, 'log', { get: down });
       void page(req, res);
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as AddressInfo;
     jest.spyOn(process.stdout, 'write').mockReturnValue(true);
     expect((await fetch(`http://127.0.0.1:${port}/letters`)).status).toBe(500);
-    server.close();
-    server.closeAllConnections();
   });
 });
 

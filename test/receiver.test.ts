@@ -1,9 +1,9 @@
-import { createServer } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { describe, expect, jest, test } from '@jest/globals';
 import { type ReceiverOptions, receiver } from 'payment-webhooks';
 import { fixtures } from '../src/fixtures/fixture.js';
+import { listening } from './setup/afterwards.js';
 import { delivery, KEY, SANDBOX_KEY } from './setup/delivery.js';
 import { frameworks, processed, startEndpoint } from './setup/endpoint.js';
 import { faultyStore, hangs } from './setup/faulty-store.js';
@@ -61,15 +61,11 @@ describe.each(frameworks)('a delivery, on %s', (framework) => {
   test('never reaches next(), whatever becomes of it', async () => {
     const next = jest.fn();
     const hooks = receiver({ privateKey: KEY, logger: false }).on('*', down);
-    const server = createServer((req, res) => hooks(req, res, next));
-    await new Promise<void>((resolve) => server.listen(0, resolve));
-    const { port } = server.address() as { port: number };
+    const port = await listening((req, res) => hooks(req, res, next));
     for (const sent of [delivery(), delivery('{'), { body: Buffer.from(''), headers: {} }]) {
       const response = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', ...sent });
       expect(response.status).toBeGreaterThanOrEqual(400);
     }
-    server.close();
-    server.closeAllConnections();
     expect(next).not.toHaveBeenCalled();
   });
 });

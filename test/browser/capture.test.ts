@@ -41,7 +41,7 @@ const open = async (page: Page) => {
 const compare = async (page: Page) => {
   await open(page);
   await button(page, 'Compare').click();
-  await page.getByText('The bodies:').waitFor();
+  await page.getByText('Compared:').waitFor();
 };
 
 const VIEWS: Views = {
@@ -75,7 +75,7 @@ describeInChromium('a captured delivery', () => {
     await open(page);
     await page
       .getByText(
-        /^The service sent it again after \d.*\. The first and the last: it differs in payload\.transaction\.amount\.$/,
+        /^The service sent it again after \d.*\. The first and the last: the bodies differ in payload\.transaction\.amount\.$/,
       )
       .waitFor();
     await button(page, 'Resend to my app').click();

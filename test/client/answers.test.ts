@@ -1,28 +1,18 @@
 import { execFileSync } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer as createTlsServer } from 'node:https';
 import { createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ServiceClient, type ServiceClientOptions } from 'payment-webhooks/client';
+import { afterwards, listening } from '../setup/afterwards.js';
 import { needing } from '../setup/platform.js';
 import { refusingPort } from '../setup/ports.js';
 import { failure, json, ownSpecServer, PRIVATE_KEY, startSpecServer } from './spec-server.js';
 
 const server = ownSpecServer();
-
-/** What a test has opened besides the service. */
-const opened: { close(): unknown }[] = [];
-const closing = <Closable extends { close(): unknown }>(closable: Closable): Closable => {
-  opened.push(closable);
-  return closable;
-};
-afterEach(async () => {
-  await Promise.all(opened.splice(0).map((each) => each.close()));
-});
 
 const clientOf = (options: ServiceClientOptions = {}) =>
   new ServiceClient({ baseUrl: server.baseUrl, privateKey: PRIVATE_KEY, ...options });
@@ -113,9 +103,7 @@ describe('an answer that is not what it should be', () => {
   });
 
   test('a server that does not speak HTTP is a network failure', async () => {
-    const tcp = closing(createTcpServer((socket) => socket.end('SSH-2.0-OpenSSH_9.2\r\n')));
-    await once(tcp.listen(0, '127.0.0.1'), 'listening');
-    const { port } = tcp.address() as { port: number };
+    const port = await listening(createTcpServer((socket) => socket.end('SSH-2.0-OpenSSH_9.2\r\n')));
     const client = clientOf({ baseUrl: `http://127.0.0.1:${port}`, retries: 0 });
     await expect(client.account.me()).rejects.toMatchObject({ code: 'NETWORK_FAILED' });
   });
@@ -156,7 +144,8 @@ describe('redirects', () => {
     server.once((_, response) => response.writeHead(status, location ? { location } : {}).end());
 
   test.each([301, 302, 303, 307, 308])('%i is refused: the credential does not follow it', async (status) => {
-    const stranger = closing(await startSpecServer());
+    const stranger = await startSpecServer();
+    afterwards(() => stranger.close());
     redirect(status, `${stranger.baseUrl}/api/v2/account/me?a=b`);
     const error = await failure(clientOf().account.me());
     expect(error).toMatchObject({ name: 'ServiceError', code: 'REDIRECT_REFUSED', status });
@@ -204,7 +193,7 @@ needing('openssl').describe('TLS', () => {
 
   test('a self-signed certificate is refused with the reason, and nothing is sent', async () => {
     let requests = 0;
-    const https = closing(
+    const port = await listening(
       createTlsServer(
         { key: readFileSync(join(folder, 'key.pem')), cert: readFileSync(join(folder, 'cert.pem')) },
         (_, response) => {
@@ -213,8 +202,6 @@ needing('openssl').describe('TLS', () => {
         },
       ),
     );
-    await once(https.listen(0, '127.0.0.1'), 'listening');
-    const { port } = https.address() as { port: number };
     const error = await failure(clientOf({ baseUrl: `https://localhost:${port}` }).account.me());
     const cause = { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' };
     expect(error).toMatchObject({ name: 'ConnectionError', code: 'TLS_FAILED', cause });

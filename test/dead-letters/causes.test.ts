@@ -7,15 +7,13 @@ import {
   memoryDeadLetters,
   memoryStore,
   NonRetriableError,
-  type Receiver,
   RetryAfterError,
-  receiver,
 } from 'payment-webhooks';
 import { redisDeadLetters } from 'payment-webhooks/stores/redis';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { LetterSeal, sealWith } from '../../src/stores/letters/seal.js';
-import { captureLog } from '../setup/captured-log.js';
-import { KEY, receivable } from '../setup/delivery.js';
+import { delivery } from '../setup/delivery.js';
+import { type Receiving, startReceiver } from '../setup/endpoint.js';
 import { lettersOf } from '../setup/faulty-dead-letters.js';
 import { aLetter } from '../setup/letters.js';
 import { needing } from '../setup/platform.js';
@@ -47,19 +45,18 @@ const countOf = (bug: number) => Math.ceil((LETTERS - bug) / BUGS.length);
 
 /** Two deployments of one app: in the second no handler fails. */
 function deployments(deadLetters: DeadLetterStore) {
-  const shared = { privateKey: KEY, store: memoryStore(), deadLetters };
-  const log = captureLog();
-  const before = receiver({ ...shared, logger: log.logger });
-  before.on('transaction.paid', ({ id }) => BUGS[bugOf(id)]?.(), { name: 'mark-paid' });
+  const shared = { store: memoryStore(), deadLetters };
+  const before = startReceiver({ ...shared, handlers: {} });
+  before.hooks.on('transaction.paid', ({ id }) => BUGS[bugOf(id)]?.(), { name: 'mark-paid' });
   const handled: string[] = [];
   const after = { ...shared, handlers: { '*': ({ id }: { id: string }) => void handled.push(id) } };
-  return { before, after, handled, log };
+  return { before, after, handled };
 }
 
-async function deliverAll({ receive }: Pick<Receiver, 'receive'>): Promise<void> {
+async function deliverAll({ post }: Pick<Receiving, 'post'>): Promise<void> {
   const next = Array.from({ length: LETTERS }, (_, index) => index).values();
   const send = async () => {
-    for (const index of next) await receive(receivable(eventOf(index)));
+    for (const index of next) await post(delivery(eventOf(index)));
   };
   await Promise.all(Array.from({ length: AT_ONCE }, send));
 }
@@ -72,9 +69,10 @@ function tellsCausesApart(open: (options: object) => DeadLetterStore) {
     'kept %s',
     async (_, options) => {
       const deadLetters = open(options);
-      const { before, after, handled, log } = deployments(deadLetters);
+      const { before, after, handled } = deployments(deadLetters);
       await deliverAll(before);
-      const kept = await lettersOf(before);
+      const { log } = before;
+      const kept = await before.letters();
       expect(kept).toHaveLength(LETTERS);
       const causes = BUGS.map(
         (_bug, index) => kept.find(({ eventId }) => bugOf(eventId) === index)?.cause ?? '',
@@ -178,13 +176,14 @@ needing('redis-server').describe('280 letters of seven bugs in Redis', () => {
 
 describe('the cause of a letter', () => {
   const start = (handlers: Record<string, () => unknown>, options = {}) => {
-    const log = captureLog();
-    const deadLetters = memoryDeadLetters();
-    const hooks = receiver({ privateKey: KEY, deadLetters, logger: log.logger, ...options });
+    const { hooks, post, letters } = startReceiver({
+      ...{ deadLetters: memoryDeadLetters(), handlers: {} },
+      ...options,
+    });
     for (const [name, handler] of Object.entries(handlers)) hooks.on('transaction.paid', handler, { name });
-    const receive = () => hooks.receive(receivable(eventOf(1)));
-    const letter = async () => (await lettersOf(hooks))[0];
-    return { hooks, log, receive, letter };
+    const receive = () => post(delivery(eventOf(1)));
+    const letter = async () => (await letters())[0];
+    return { hooks, receive, letter };
   };
   const fail = () => Promise.reject(new TypeError(SECRET));
 
@@ -245,14 +244,13 @@ describe('the cause of a letter', () => {
       throw new RangeError(SECRET);
     };
     const schema = { '~standard': { version: 1, vendor: 'own', validate: serial } } as const;
-    const hooks = receiver({
-      ...{ privateKey: KEY, store: memoryStore(), deadLetters: memoryDeadLetters(), logger: false },
+    const { hooks, answers, letters } = startReceiver({
+      ...{ deadLetters: memoryDeadLetters(), handlers: {} },
       events: { 'payout.sent': schema as never },
     });
     hooks.on('transaction.paid', () => {}, { name: 'ship', serial });
-    await hooks.receive(receivable(eventOf(1)));
-    await hooks.receive(receivable(fixtures.event('payout.sent', {})));
-    expect((await lettersOf(hooks)).map(({ cause }) => cause)).toEqual([
+    await answers(eventOf(1), fixtures.event('payout.sent', {}));
+    expect((await letters()).map(({ cause }) => cause)).toEqual([
       expect.stringMatching(/^ship: RangeError at causes\.test\.ts:\d+$/),
       expect.stringMatching(/^schema: RangeError at causes\.test\.ts:\d+$/),
     ]);
@@ -272,8 +270,7 @@ describe('the cause of a letter', () => {
     const deadLetters = memoryDeadLetters();
     await deadLetters.keep(aLetter({ cause: 'mark-paid: TypeError at orders.ts:10' }));
     await deadLetters.keep(aLetter());
-    const other = receiver({ privateKey: KEY, deadLetters, logger: false });
-    expect(await lettersOf(other, { cause })).toHaveLength(found ? 1 : 0);
+    expect(await startReceiver({ deadLetters }).letters({ cause })).toHaveLength(found ? 1 : 0);
     await expect(hooks.deadLetters.replay({ cause: '' })).rejects.toThrow('cause is "". Pass a string');
   });
 });

@@ -4,13 +4,11 @@ import { describe, expect, test } from '@jest/globals';
 import { memoryDeadLetters, type NewDeadLetter, type ReceiverOptions } from 'payment-webhooks';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { delivery, KEY, SANDBOX_KEY } from '../setup/delivery.js';
-import { frameworks, startEndpoint } from '../setup/endpoint.js';
-import { lettersOf } from '../setup/faulty-dead-letters.js';
+import { frameworks, kept, startEndpoint } from '../setup/endpoint.js';
 import { aLetter } from '../setup/letters.js';
 
 const paid = fixtures.transactionPaid();
 const { sandbox: _, ...withoutMode } = paid;
-const kept = { status: 200, body: { received: true, outcome: 'kept' } };
 const digestOf = (bytes: Uint8Array | string) => createHash('sha256').update(bytes).digest('hex');
 
 const DRIFTS: readonly (readonly [what: string, body: unknown, path: string, name: string])[] = [
@@ -29,10 +27,10 @@ const start = (options: ReceiverOptions = {}, framework: (typeof frameworks)[num
 
 describe.each(frameworks)('on %s', (framework) => {
   test.each(DRIFTS)('%s is kept, and answered 200', async (_what, body, path, eventName) => {
-    const { hooks, post, records, log } = await start({}, framework);
+    const { hooks, post, records, log, letters } = await start({}, framework);
     const sent = delivery(body);
     expect(await post(sent)).toMatchObject(kept);
-    const [letter, ...others] = await lettersOf(hooks);
+    const [letter, ...others] = await letters();
     expect(letter).toMatchObject({
       ...{ reason: 'invalid', code: 'EVENT_INVALID', eventName, sandbox: false, attempts: 1 },
       ...{ eventId: digestOf(sent.body), issues: [expect.objectContaining({ path })] },
@@ -54,31 +52,31 @@ test.each(DRIFTS)('without dead letters %s is refused as before', async (_what, 
 });
 
 test('the same bytes are one letter, and onInvalid does not get them', async () => {
-  const { hooks, post } = await start();
+  const { hooks, post, letters } = await start();
   const seen: unknown[] = [];
   hooks.onInvalid((error) => void seen.push(error));
   for (const id of [7, 7, 8]) await post(delivery({ ...paid, id }));
-  expect(await lettersOf(hooks)).toMatchObject([{ attempts: 2 }, { attempts: 1 }]);
+  expect(await letters()).toMatchObject([{ attempts: 2 }, { attempts: 1 }]);
   expect(seen).toEqual([]);
 });
 
 test('a replay decodes it again, and leaves what is still no event', async () => {
-  const { hooks, post } = await start();
+  const { hooks, post, letters } = await start();
   await post(delivery({ ...paid, payload: [] }));
   const still = { stillInvalid: 1, events: [{ issues: [{ path: 'payload', count: 1 }] }] };
   expect(await hooks.deadLetters?.replay({ dryRun: true })).toMatchObject(still);
-  expect(await lettersOf(hooks)).toMatchObject([{ attempts: 1 }]);
+  expect(await letters()).toMatchObject([{ attempts: 1 }]);
   expect(await hooks.deadLetters?.replay()).toMatchObject(still);
-  expect(await lettersOf(hooks)).toMatchObject([{ reason: 'invalid', attempts: 2, code: 'EVENT_INVALID' }]);
+  expect(await letters()).toMatchObject([{ reason: 'invalid', attempts: 2, code: 'EVENT_INVALID' }]);
 });
 
 describe('the sandbox', () => {
   const privateKey = [KEY, SANDBOX_KEY];
 
   test('is the mode of what a sandbox key signed without one', async () => {
-    const { hooks, post } = await start({ privateKey });
+    const { post, letters } = await start({ privateKey });
     expect(await post(delivery(withoutMode, SANDBOX_KEY))).toMatchObject(kept);
-    expect(await lettersOf(hooks)).toMatchObject([{ sandbox: true }]);
+    expect(await letters()).toMatchObject([{ sandbox: true }]);
     const live = delivery({ ...paid, payload: [] }, SANDBOX_KEY);
     expect(await post(live)).toMatchObject({ status: 401 });
   });
@@ -93,9 +91,9 @@ describe('the sandbox', () => {
     ['only', withoutMode, KEY, 'kept'],
     ['accept', { ...paid, sandbox: true, payload: [] }, KEY, 'kept'],
   ])('with sandbox: %s, only what may be wanted is kept', async (sandbox, body, key, outcome) => {
-    const { hooks, post } = await start({ privateKey, sandbox });
+    const { post, letters } = await start({ privateKey, sandbox });
     expect(await post(delivery(body, key))).toMatchObject({ status: 200, body: { outcome } });
-    expect(await lettersOf(hooks)).toHaveLength(outcome === 'kept' ? 1 : 0);
+    expect(await letters()).toHaveLength(outcome === 'kept' ? 1 : 0);
   });
 });
 
@@ -118,34 +116,37 @@ describe('a letter that an earlier version took for no event', () => {
       if (down) throw new Error('down');
       ran.push(id);
     };
-    const { hooks, post } = await start({ deadLetters, handlers: { '*': handler } });
+    const { hooks, post, letters } = await start({ deadLetters, handlers: { '*': handler } });
     await deadLetters.keep(earlier(paid));
     if (fails) {
       expect(await hooks.deadLetters?.replay()).toMatchObject({ failed: 1 });
-      expect(await lettersOf(hooks)).toMatchObject([{ reason: 'failed', attempts: 2 }]);
+      expect(await letters()).toMatchObject([{ reason: 'failed', attempts: 2 }]);
       down = false;
     }
     expect(await hooks.deadLetters?.replay()).toMatchObject({ processed: 1 });
-    expect([ran, await lettersOf(hooks)]).toEqual([[paid.id], []]);
+    expect([ran, await letters()]).toEqual([[paid.id], []]);
     expect(await post(delivery(paid))).toMatchObject({ body: { outcome: 'duplicate' } });
   });
 
   test('is removed, and not run, where its event was delivered again and processed', async () => {
     const deadLetters = memoryDeadLetters();
-    const { hooks, post } = await start({ deadLetters });
+    const { hooks, post, letters } = await start({ deadLetters });
     await deadLetters.keep(earlier(paid));
     expect(await post(delivery(paid))).toMatchObject({ body: { outcome: 'processed' } });
     expect(await hooks.deadLetters?.replay()).toMatchObject({ duplicates: 1, processed: 0 });
-    expect(await lettersOf(hooks)).toEqual([]);
+    expect(await letters()).toEqual([]);
   });
 
   test('never becomes live money where a sandbox key had signed it', async () => {
     const deadLetters = memoryDeadLetters();
     const ran: unknown[] = [];
-    const { hooks } = await start({ deadLetters, handlers: { '*': (event) => void ran.push(event) } });
+    const { hooks, letters } = await start({
+      deadLetters,
+      handlers: { '*': (event) => void ran.push(event) },
+    });
     await deadLetters.keep(earlier(paid, { sandbox: true }));
     expect(await hooks.deadLetters?.replay({ keys: 'any' })).toMatchObject({ processed: 0 });
     expect(ran).toEqual([]);
-    expect(await lettersOf(hooks)).toHaveLength(1);
+    expect(await letters()).toHaveLength(1);
   });
 });

@@ -1,18 +1,18 @@
 // The journal: every event is kept from before its handlers run until it is processed.
 import { describe, expect, test } from '@jest/globals';
-import { memoryDeadLetters, memoryStore, type ReceiverOptions, receiver } from 'payment-webhooks';
+import { memoryDeadLetters, memoryStore, type ReceiverOptions } from 'payment-webhooks';
 import { fixtures } from '../../src/fixtures/fixture.js';
-import { delivery, KEY, receivable } from '../setup/delivery.js';
-import { startEndpoint } from '../setup/endpoint.js';
-import { faultyDeadLetters, lettersOf } from '../setup/faulty-dead-letters.js';
+import { delivery } from '../setup/delivery.js';
+import { processed, startReceiver } from '../setup/endpoint.js';
+import { faultyDeadLetters } from '../setup/faulty-dead-letters.js';
 import { type Fault, faultyStore, hangs, rejects, repliesAfter } from '../setup/faulty-store.js';
 import { gate, until } from '../setup/waiting.js';
 
-const processed = { status: 200, body: { outcome: 'processed' } };
-
 function start(handler: () => unknown, options: ReceiverOptions = {}) {
-  const all = { deadLetters: memoryDeadLetters(), journal: true, handlers: { '*': handler }, ...options };
-  return startEndpoint(all, { framework: 'node:http' });
+  return startReceiver({
+    ...{ deadLetters: memoryDeadLetters(), journal: true, handlers: { '*': handler } },
+    ...options,
+  });
 }
 
 describe('with journal: true', () => {
@@ -25,21 +25,21 @@ describe('with journal: true', () => {
       expect(deadLetters.calls).toEqual(['keep']);
       return work.opened;
     };
-    const endpoint = await start(handler, { deadLetters });
+    const endpoint = start(handler, { deadLetters });
     const answer = endpoint.post();
     await started.opened;
     const letter = { reason: 'unfinished', attempts: 1, code: undefined };
-    expect(await lettersOf(endpoint.hooks)).toMatchObject([letter]);
+    expect(await endpoint.letters()).toMatchObject([letter]);
     work.open();
     expect(await answer).toMatchObject(processed);
-    expect(await lettersOf(endpoint.hooks)).toEqual([]);
+    expect(await endpoint.letters()).toEqual([]);
     expect(endpoint.records.at(-1)).not.toHaveProperty('deadLetter');
   });
 
   test('an event that fails is kept as failed: one letter, of one attempt', async () => {
-    const endpoint = await start(() => Promise.reject(new Error('down')));
+    const endpoint = start(() => Promise.reject(new Error('down')));
     expect(await endpoint.post()).toMatchObject({ status: 500 });
-    expect(await lettersOf(endpoint.hooks)).toMatchObject([{ reason: 'failed', attempts: 1 }]);
+    expect(await endpoint.letters()).toMatchObject([{ reason: 'failed', attempts: 1 }]);
   });
 
   test.each<[string, Fault, string]>([
@@ -48,7 +48,7 @@ describe('with journal: true', () => {
   ])('no handler runs when the journal %s, and a retry can come at once', async (_, keep, code) => {
     const runs: number[] = [];
     const deadLetters = faultyDeadLetters({ keep });
-    const endpoint = await start(() => void runs.push(1), { deadLetters, lease: 500 });
+    const endpoint = start(() => void runs.push(1), { deadLetters, lease: 500 });
     const sent = delivery();
     expect(await endpoint.post(sent)).toMatchObject({ status: 503, body: { code } });
     expect(runs).toHaveLength(0);
@@ -61,45 +61,45 @@ describe('with journal: true', () => {
     const [store, letters, written] = [memoryStore(), memoryDeadLetters(), gate()];
     const deadLetters = faultyDeadLetters({ keep: (real) => written.opened.then(real) }, letters);
     const runs: string[] = [];
-    const slow = await start(() => void runs.push('slow'), { store, deadLetters, lease: 500 });
+    const slow = start(() => void runs.push('slow'), { store, deadLetters, lease: 500 });
     const sent = delivery();
     const answer = slow.post(sent);
     await until(() => deadLetters.calls.includes('keep'));
-    const other = await start(() => void runs.push('other'), { store, deadLetters: letters, journal: false });
+    const other = start(() => void runs.push('other'), { store, deadLetters: letters, journal: false });
     await until(async () => (await other.post(sent)).status === 200);
     written.open();
     expect(await answer).toMatchObject({ status: 503, body: { code: 'CLAIM_LOST' } });
     expect(runs).toEqual(['other']);
-    expect(await lettersOf(other.hooks)).toEqual([]);
+    expect(await other.letters()).toEqual([]);
   });
 
   test('an event whose letter cannot be changed afterwards is still in the journal', async () => {
     const deadLetters = faultyDeadLetters({ update: rejects });
-    const endpoint = await start(() => Promise.reject(new Error('down')), { deadLetters });
+    const endpoint = start(() => Promise.reject(new Error('down')), { deadLetters });
     expect(await endpoint.post()).toMatchObject({ status: 500, body: { code: 'HANDLER_FAILED' } });
-    expect(await lettersOf(endpoint.hooks)).toMatchObject([{ reason: 'unfinished' }]);
+    expect(await endpoint.letters()).toMatchObject([{ reason: 'unfinished' }]);
     expect(endpoint.records).toMatchObject([{ code: 'HANDLER_FAILED', deadLetter: 'unfinished' }]);
   });
 
   test('an event whose letter was discarded while it ran is kept again when it fails', async () => {
     const work = gate();
-    const endpoint = await start(() => work.opened);
+    const endpoint = start(() => work.opened);
     const answer = endpoint.post();
     await until(() => endpoint.hooks.inFlight === 1);
-    let [letter] = await lettersOf(endpoint.hooks);
-    while (!letter) [letter] = await lettersOf(endpoint.hooks);
+    let [letter] = await endpoint.letters();
+    while (!letter) [letter] = await endpoint.letters();
     await endpoint.hooks.deadLetters?.discard(letter.id, { by: 'ada', because: 'test data' });
     work.fail(new Error('down'));
     expect(await answer).toMatchObject({ status: 500 });
-    expect(await lettersOf(endpoint.hooks)).toMatchObject([{ reason: 'failed' }]);
+    expect(await endpoint.letters()).toMatchObject([{ reason: 'failed' }]);
   });
 
   test('an undeclared event is kept once, as undeclared', async () => {
     const deadLetters = faultyDeadLetters();
-    const endpoint = await start(() => {}, { deadLetters });
+    const endpoint = start(() => {}, { deadLetters });
     await endpoint.post(delivery(fixtures.event('refund.succeeded', {})));
     expect(deadLetters.calls).toEqual(['keep']);
-    expect(await lettersOf(endpoint.hooks)).toMatchObject([{ reason: 'unknown' }]);
+    expect(await endpoint.letters()).toMatchObject([{ reason: 'unknown' }]);
   });
 
   test('an event of a process that died on the last retry is replayed by another', async () => {
@@ -108,21 +108,23 @@ describe('with journal: true', () => {
     const work = gate();
     // A process that dies never releases its claim, and its handlers never settle.
     const dying = faultyStore({ renew: hangs, complete: hangs }, { store });
-    const common = { privateKey: KEY, logger: false, deadLetters } as const;
-    const handlers = { '*': () => work.opened };
-    const first = receiver({ ...common, store: dying, journal: true, handlers });
-    void first.receive(receivable());
+    const first = start(() => work.opened, { deadLetters, store: dying });
+    void first.post();
     await until(() => dying.calls.includes('claim'));
-    while ((await lettersOf(first)).length === 0);
+    while ((await first.letters()).length === 0);
     const seen: number[] = [];
-    const second = receiver({ ...common, store }).on('*', (_, { attempt }) => void seen.push(attempt));
-    expect(await second.deadLetters.replay()).toMatchObject({ inProgress: 1, processed: 0 });
+    const second = startReceiver({
+      ...{ deadLetters, store },
+      handlers: { '*': (_, { attempt }) => void seen.push(attempt) },
+    });
+    const { replay } = second.hooks.deadLetters;
+    expect(await replay()).toMatchObject({ inProgress: 1, processed: 0 });
     time = 30_001;
-    expect(await second.deadLetters.replay()).toMatchObject({ inProgress: 0, processed: 1 });
+    expect(await replay()).toMatchObject({ inProgress: 0, processed: 1 });
     expect(seen).toEqual([2]);
-    expect(await lettersOf(second)).toEqual([]);
+    expect(await second.letters()).toEqual([]);
     work.open();
-    await first.close();
+    await first.hooks.close();
     expect(seen).toHaveLength(1);
   });
 });

@@ -1,7 +1,7 @@
 // Dead letters that retry themselves: when, how often, and what ends it.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import {
   type DeadLetterStore,
   type Handler,
@@ -9,59 +9,50 @@ import {
   memoryStore,
   NonRetriableError,
   type Observer,
-  type Receiver,
   type ReceiverOptions,
   RetryAfterError,
   receiver,
 } from 'payment-webhooks';
 import { fixtures } from '../../src/fixtures/fixture.js';
-import { captureLog } from '../setup/captured-log.js';
-import { KEY, receivable } from '../setup/delivery.js';
-import { faultyDeadLetters, lettersOf } from '../setup/faulty-dead-letters.js';
+import { afterwards } from '../setup/afterwards.js';
+import { delivery, KEY } from '../setup/delivery.js';
+import { startReceiver } from '../setup/endpoint.js';
+import { faultyDeadLetters } from '../setup/faulty-dead-letters.js';
 import { rejects } from '../setup/faulty-store.js';
+import { down } from '../setup/raise.js';
 import { unlessStalled, until } from '../setup/waiting.js';
 
 const DELAYS = ['150ms', '250ms', '350ms'];
-const started: Receiver[] = [];
-
-afterEach(async () => {
-  await Promise.all(started.splice(0).map((hooks) => hooks.close()));
-});
 
 /** A receiver that redrives, whose handler does what `step` says on each run. */
 function start(step: (run: number) => unknown, options: Partial<ReceiverOptions> = {}) {
-  const log = captureLog();
   const runs: number[] = [];
   const exhausted: object[] = [];
   const handler: Handler = () => {
     runs.push(Date.now());
     return step(runs.length);
   };
-  const hooks = receiver({
-    ...{ privateKey: KEY, logger: log.logger, deadLetters: memoryDeadLetters() },
+  const { hooks, log, letters, post } = startReceiver({
+    deadLetters: memoryDeadLetters(),
     redrive: { delays: DELAYS, every: '40ms' },
     handlers: { '*': handler },
     observer: { exhausted: (letter) => void exhausted.push(letter) },
     ...options,
-  }) as Receiver;
-  started.push(hooks);
-  const receive = (sent = receivable()) => hooks.receive(sent);
+  });
+  afterwards(() => hooks.close());
   const errors = () => log.lines.filter(({ level }) => level === 50).map(({ msg }) => msg);
   /** How many letters are left. */
-  const left = async () => (await lettersOf(hooks)).length;
-  return { hooks, runs, exhausted, receive, errors, left };
+  const left = async () => (await letters()).length;
+  return { hooks, runs, exhausted, post, errors, letters, left };
 }
 
-const down = () => {
-  throw new Error('down');
-};
 const LAST = 'a dead letter was retried for the last time and stays: fix what made it fail, and replay it';
 
 describe('a letter that failed', () => {
   test('is retried after each delay until it succeeds, and never before its time', async () => {
-    const { hooks, runs, receive, left } = start((run) => (run < 3 ? down() : undefined));
-    expect((await receive()).status).toBe(500);
-    const [letter] = await lettersOf(hooks);
+    const { runs, post, left, letters } = start((run) => (run < 3 ? down() : undefined));
+    expect((await post()).status).toBe(500);
+    const [letter] = await letters();
     const keptAt = Number(letter?.keptAt);
     await until(async () => (await left()) === 0);
     expect(runs).toHaveLength(3);
@@ -71,15 +62,15 @@ describe('a letter that failed', () => {
 
   test('is retried no more after the last delay: one line at error, one call of the observer; a person can replay it', async () => {
     let isDown = true;
-    const { hooks, runs, exhausted, receive, errors } = start(() => isDown && down());
-    await receive();
+    const { hooks, runs, exhausted, post, errors, letters } = start(() => isDown && down());
+    await post();
     await until(() => exhausted.length === 1);
     await pause(200);
     expect(runs).toHaveLength(4);
     const tried = { reason: 'failed', eventName: 'transaction.paid', declared: true, attempts: 4 };
     expect(exhausted).toEqual([{ ...tried, id: expect.any(String) }]);
     expect(errors().filter((message) => message === LAST)).toHaveLength(1);
-    const [letter] = await lettersOf(hooks);
+    const [letter] = await letters();
     expect(letter && hooks.deadLetters?.nextTry(letter)).toBeUndefined();
     isDown = false;
     expect(await hooks.deadLetters?.replay()).toMatchObject({ processed: 1 });
@@ -89,8 +80,8 @@ describe('a letter that failed', () => {
     ['throws', down],
     ['rejects', async () => down()],
   ])('stays when an observer %s as it hears of the last try', async (_how, exhausted) => {
-    const { runs, receive, errors, left } = start(down, { observer: { exhausted } as Observer });
-    await receive();
+    const { runs, post, errors, left } = start(down, { observer: { exhausted } as Observer });
+    await post();
     await until(() => errors().includes('the observer failed'));
     expect([runs.length, await left()]).toEqual([4, 1]);
   });
@@ -102,9 +93,11 @@ describe('a letter that failed', () => {
         const wait = waits.shift();
         if (wait !== undefined) throw new RetryAfterError(wait);
       };
-      const { hooks, runs, receive, left } = start(step, { redrive: { delays: ['1h'], every: '40ms' } });
-      expect((await receive()).status).toBe(503);
-      const [letter] = await lettersOf(hooks);
+      const { hooks, runs, post, left, letters } = start(step, {
+        redrive: { delays: ['1h'], every: '40ms' },
+      });
+      expect((await post()).status).toBe(503);
+      const [letter] = await letters();
       const next = letter && hooks.deadLetters?.nextTry(letter);
       expect(Number(next) - (runs[0] ?? 0)).toBeGreaterThanOrEqual(500);
       await until(async () => (await left()) === 0);
@@ -114,8 +107,8 @@ describe('a letter that failed', () => {
     }));
 
   test('whose handler always asks to wait is given up too', async () => {
-    const { runs, exhausted, receive } = start(() => Promise.reject(new RetryAfterError(100)));
-    await receive();
+    const { runs, exhausted, post } = start(() => Promise.reject(new RetryAfterError(100)));
+    await post();
     await until(() => exhausted.length === 1);
     const most = runs.length;
     await pause(250);
@@ -129,10 +122,10 @@ describe('a letter that failed', () => {
       await pause(400);
       throw new RetryAfterError(20);
     };
-    const { runs, exhausted, receive } = start(step, {
+    const { runs, exhausted, post } = start(step, {
       redrive: { delays: ['50ms', '150ms'], every: '40ms' },
     });
-    await receive();
+    await post();
     await until(() => exhausted.length > 0);
     await pause(150);
     expect(runs).toHaveLength(2);
@@ -147,10 +140,10 @@ describe('a letter that failed', () => {
       await pause(300);
       throw new RetryAfterError(20);
     };
-    const { hooks, exhausted, receive } = start(step, {
+    const { hooks, exhausted, post } = start(step, {
       redrive: { delays: ['50ms', '150ms'], every: '40ms' },
     });
-    await receive();
+    await post();
     await until(() => closed !== undefined);
     await closed;
     expect(exhausted).toHaveLength(1);
@@ -158,10 +151,10 @@ describe('a letter that failed', () => {
 
   test('whose handler asks to wait is not retried at once, again and again, while the wait cannot be written', async () => {
     const deadLetters = faultyDeadLetters();
-    const { runs, receive } = start(() => Promise.reject(new RetryAfterError(20)), {
+    const { runs, post } = start(() => Promise.reject(new RetryAfterError(20)), {
       ...{ deadLetters, redrive: { delays: ['1h'], every: '100ms' } },
     });
-    await receive();
+    await post();
     deadLetters.faults.update = rejects;
     await pause(550);
     expect(runs.length).toBeGreaterThan(2);
@@ -170,10 +163,10 @@ describe('a letter that failed', () => {
 
   test('whose handler asks for a time in the past is retried only at each look', () =>
     unlessStalled(async () => {
-      const { runs, receive } = start(() => Promise.reject(new RetryAfterError(new Date(0))), {
+      const { runs, post } = start(() => Promise.reject(new RetryAfterError(new Date(0))), {
         redrive: { delays: ['1h'], every: '100ms' },
       });
-      await receive();
+      await post();
       await pause(550);
       expect(runs.length).toBeGreaterThan(2);
       expect(runs.length).toBeLessThan(9);
@@ -181,9 +174,9 @@ describe('a letter that failed', () => {
 
   test('is retried although the service has retried it more often than there are delays', async () => {
     let isDown = true;
-    const { receive, runs, left } = start(() => isDown && down());
-    const sent = receivable();
-    for (let index = 0; index < 6; index += 1) await receive(sent);
+    const { post, runs, left } = start(() => isDown && down());
+    const sent = delivery();
+    for (let index = 0; index < 6; index += 1) await post(sent);
     isDown = false;
     await until(async () => (await left()) === 0);
     expect(runs).toHaveLength(7);
@@ -192,9 +185,9 @@ describe('a letter that failed', () => {
   test('and also while the store of letters fails in the middle of each look', async () => {
     const deadLetters = faultyDeadLetters();
     let isDown = true;
-    const { receive, runs } = start(() => isDown && down(), { deadLetters });
-    const sent = receivable();
-    for (let index = 0; index < 6; index += 1) await receive(sent);
+    const { post, runs } = start(() => isDown && down(), { deadLetters });
+    const sent = delivery();
+    for (let index = 0; index < 6; index += 1) await post(sent);
     isDown = false;
     let lists = 0;
     deadLetters.faults.list = async (list) => {
@@ -212,21 +205,21 @@ describe('a letter that failed', () => {
     let unreadable: string | undefined;
     deadLetters.read = async (id) => ((unreadable ?? id) === id ? down() : read(id));
     let isDown = true;
-    const { hooks, runs, receive, left } = start(() => isDown && down(), { deadLetters });
-    await receive();
-    const [damaged] = await lettersOf(hooks);
+    const { runs, post, left, letters } = start(() => isDown && down(), { deadLetters });
+    await post();
+    const [damaged] = await letters();
     unreadable = damaged?.id;
-    await receive();
+    await post();
     isDown = false;
     await until(async () => (await left()) === 1);
     expect(runs).toHaveLength(3);
-    expect(await lettersOf(hooks)).toEqual([damaged]);
+    expect(await letters()).toEqual([damaged]);
   });
 
   test('keeps the tries that it has left while the app is stopped', async () => {
     const [deadLetters, store] = [memoryDeadLetters(), memoryStore()];
     const before = start(down, { deadLetters, store });
-    await before.receive();
+    await before.post();
     await before.hooks.close();
     await pause(450);
     const { hooks, runs, exhausted } = start(down, { deadLetters, store });
@@ -248,7 +241,7 @@ describe('a letter that failed', () => {
     };
     const [one, ...others] = [1, 2, 3].map(() => start(step, { deadLetters, store }));
     for (const { hooks } of others) hooks.start();
-    await one?.receive();
+    await one?.post();
     await until(async () => (await one?.left()) === 0);
     await pause(100);
     expect(runs).toBe(3);
@@ -258,9 +251,9 @@ describe('a letter that failed', () => {
 describe('redrive', () => {
   test('leaves a letter alone that was refused for good', async () => {
     const refuse = () => Promise.reject(new NonRetriableError());
-    const { hooks, runs, receive } = start((run) => (run === 1 ? down() : refuse()));
-    await receive();
-    await until(async () => (await lettersOf(hooks))[0]?.reason === 'rejected');
+    const { runs, post, letters } = start((run) => (run === 1 ? down() : refuse()));
+    await post();
+    await until(async () => (await letters())[0]?.reason === 'rejected');
     await pause(500);
     expect(runs).toHaveLength(2);
   });
@@ -268,7 +261,7 @@ describe('redrive', () => {
   test('retries other reasons too, if it is told to', async () => {
     const deadLetters = memoryDeadLetters();
     const redrive = { delays: DELAYS, every: '40ms', reasons: ['unknown'] } as const;
-    await start(() => {}, { deadLetters }).receive(receivable(fixtures.event('refund.succeeded', {})));
+    await start(() => {}, { deadLetters }).post(delivery(fixtures.event('refund.succeeded', {})));
     const { hooks, left } = start(() => {}, { deadLetters, redrive });
     hooks.onUnknown(() => {});
     hooks.start();
@@ -277,10 +270,10 @@ describe('redrive', () => {
 
   test('begins with start() or the first delivery, and not before', async () => {
     const deadLetters = faultyDeadLetters();
-    const { hooks, receive } = start(() => {}, { deadLetters });
+    const { hooks, post } = start(() => {}, { deadLetters });
     await pause(100);
     expect(deadLetters.calls).toEqual([]);
-    await receive();
+    await post();
     await until(() => deadLetters.calls.includes('list'));
     hooks.start();
   });
@@ -294,8 +287,8 @@ describe('redrive', () => {
       await pause(100);
       running -= 1;
     };
-    const { hooks, receive, runs } = start(step, { deadLetters });
-    await receive();
+    const { hooks, post, runs } = start(step, { deadLetters });
+    await post();
     await until(() => runs.length === 2);
     await hooks.close();
     expect(running).toBe(0);
@@ -306,8 +299,8 @@ describe('redrive', () => {
 
   test('does not count letters: in Redis that takes long, and close() would wait for it', async () => {
     const deadLetters = faultyDeadLetters();
-    const { receive, left } = start((run) => run === 1 && down(), { deadLetters });
-    await receive();
+    const { post, left } = start((run) => run === 1 && down(), { deadLetters });
+    await post();
     await until(async () => (await left()) === 0);
     expect(deadLetters.calls).not.toContain('count');
   });
@@ -328,8 +321,8 @@ describe('redrive', () => {
 
   test('goes on when the store of letters was down', async () => {
     const deadLetters = faultyDeadLetters();
-    const { receive, left } = start((run) => run === 1 && down(), { deadLetters });
-    await receive();
+    const { post, left } = start((run) => run === 1 && down(), { deadLetters });
+    await post();
     deadLetters.faults.list = rejects;
     await pause(200);
     deadLetters.faults.list = undefined;
@@ -339,11 +332,11 @@ describe('redrive', () => {
   test('does not carry the async context of the delivery that started it', async () => {
     const context = new AsyncLocalStorage<string>();
     const seen: (string | undefined)[] = [];
-    const { receive, left } = start((run) => {
+    const { post, left } = start((run) => {
       seen.push(context.getStore());
       if (run === 1) down();
     });
-    await context.run('request 1', () => receive());
+    await context.run('request 1', () => post());
     await until(async () => (await left()) === 0);
     expect(seen).toEqual(['request 1', undefined]);
   });

@@ -2,8 +2,16 @@
 import { describe, expect, test } from '@jest/globals';
 import { memoryDeadLetters, memoryStore, type ReceiverOptions } from 'payment-webhooks';
 import { delivery } from '../setup/delivery.js';
-import { startEndpoint } from '../setup/endpoint.js';
-import { faultyDeadLetters, lettersOf } from '../setup/faulty-dead-letters.js';
+import {
+  duplicate,
+  failed,
+  lost,
+  processed,
+  startReceiver,
+  timedOut,
+  unavailable,
+} from '../setup/endpoint.js';
+import { faultyDeadLetters } from '../setup/faulty-dead-letters.js';
 import {
   answers,
   type Fault,
@@ -14,21 +22,11 @@ import {
   times,
   WRITES_ONCE,
 } from '../setup/faulty-store.js';
+import { down } from '../setup/raise.js';
 import { gate, until } from '../setup/waiting.js';
 
-const processed = { status: 200, body: { outcome: 'processed' } };
-const duplicate = { status: 200, body: { outcome: 'duplicate' } };
-const failed = { status: 500, body: { code: 'HANDLER_FAILED' } };
-const timedOut = { status: 503, body: { code: 'HANDLER_TIMEOUT' } };
-const unavailable = { status: 503, body: { code: 'STORE_UNAVAILABLE' } };
-const lost = { status: 503, body: { code: 'CLAIM_LOST' } };
-
-const down = () => {
-  throw new Error('the database is down');
-};
-
 /** Each run of the handler takes the next step; the last one is repeated. One event is sent again and again. */
-async function start(steps: readonly (() => unknown)[], options: ReceiverOptions = {}) {
+function start(steps: readonly (() => unknown)[], options: ReceiverOptions = {}) {
   let run = 0;
   const handler = () => {
     const step = steps[Math.min(run, steps.length - 1)];
@@ -36,10 +34,9 @@ async function start(steps: readonly (() => unknown)[], options: ReceiverOptions
     return step?.();
   };
   const given = { deadLetters: memoryDeadLetters(), handlers: { '*': handler }, ...options };
-  const endpoint = await startEndpoint(given, { framework: 'node:http' });
+  const receiver = startReceiver(given);
   const own = delivery();
-  const post = (sent = own) => endpoint.post(sent);
-  return { ...endpoint, post, letters: () => lettersOf(endpoint.hooks) };
+  return { ...receiver, post: (sent = own) => receiver.post(sent) };
 }
 
 /** Faults that only write down which calls came, and in which order. */
@@ -57,7 +54,7 @@ function noted() {
 describe('the letter of an event that fails', () => {
   test('is one letter over all retries, counts them, and is removed by the retry that succeeds', async () => {
     const deadLetters = faultyDeadLetters();
-    const endpoint = await start([down, down, () => {}], { deadLetters });
+    const endpoint = start([down, down, () => {}], { deadLetters });
     expect(await endpoint.post()).toMatchObject(failed);
     const [first] = await endpoint.letters();
     expect(await endpoint.post()).toMatchObject(failed);
@@ -76,8 +73,8 @@ describe('the letter of an event that fails', () => {
   test('was left by a process that ended before it looked at the claim: the next delivery removes it', async () => {
     const deadLetters = memoryDeadLetters();
     const sent = delivery();
-    const endpoint = await start([() => {}], { deadLetters });
-    const other = await start([down], { deadLetters });
+    const endpoint = start([() => {}], { deadLetters });
+    const other = start([down], { deadLetters });
     expect(await endpoint.post(sent)).toMatchObject(processed);
     expect(await other.post(sent)).toMatchObject(failed);
     expect(await endpoint.letters()).toHaveLength(1);
@@ -89,7 +86,7 @@ describe('the letter of an event that fails', () => {
     const { order, note } = noted();
     const store = faultyStore({ release: note('release'), complete: note('complete') });
     const deadLetters = faultyDeadLetters({ keep: note('keep'), remove: note('remove') });
-    const endpoint = await start([down, () => {}], { store, deadLetters });
+    const endpoint = start([down, () => {}], { store, deadLetters });
     await endpoint.post();
     await endpoint.post();
     expect(order).toEqual(['keep', 'release', 'complete', 'remove']);
@@ -97,7 +94,7 @@ describe('the letter of an event that fails', () => {
 
   test('is not looked for when the first attempt at the event succeeds', async () => {
     const deadLetters = faultyDeadLetters();
-    expect(await (await start([() => {}], { deadLetters })).post()).toMatchObject(processed);
+    expect(await start([() => {}], { deadLetters }).post()).toMatchObject(processed);
     expect(deadLetters.calls).toEqual([]);
   });
 
@@ -105,7 +102,7 @@ describe('the letter of an event that fails', () => {
     const committed = gate();
     const complete: Fault = (real) => committed.opened.then(real);
     const store = faultyStore({ complete }, { more: WRITES_ONCE });
-    const endpoint = await start([() => {}], { store, storeTimeout: 50 });
+    const endpoint = start([() => {}], { store, storeTimeout: 50 });
     expect(await endpoint.post()).toMatchObject(unavailable);
     expect(await endpoint.letters()).toMatchObject([{ code: 'STORE_UNAVAILABLE' }]);
     committed.open();
@@ -119,7 +116,7 @@ describe('the letter of an event that fails', () => {
     ['answers rubbish', answers({ value: 'yes' })],
   ])('that is not removed, as remove() %s, costs a line: the answer is 200', async (_, remove) => {
     const deadLetters = faultyDeadLetters({ remove });
-    const endpoint = await start([down, () => {}], { deadLetters, storeTimeout: 50 });
+    const endpoint = start([down, () => {}], { deadLetters, storeTimeout: 50 });
     await endpoint.post();
     expect(await endpoint.post()).toMatchObject(processed);
     const line = { level: 50, msg: expect.stringMatching(/a replay will remove it: /) };
@@ -134,7 +131,7 @@ describe('the letter of an event that fails', () => {
 describe('a handler that takes longer than timeout', () => {
   test('has its event kept before the answer, and removed when it succeeds late', async () => {
     const work = gate();
-    const endpoint = await start([() => work.opened], { timeout: 30 });
+    const endpoint = start([() => work.opened], { timeout: 30 });
     expect(await endpoint.post()).toMatchObject(timedOut);
     const letter = { reason: 'failed', code: 'HANDLER_TIMEOUT', attempts: 1 };
     expect(await endpoint.letters()).toMatchObject([letter]);
@@ -147,7 +144,7 @@ describe('a handler that takes longer than timeout', () => {
 
   test('and then fails has one letter, of one attempt, that says so', async () => {
     const work = gate();
-    const endpoint = await start([() => work.opened], { timeout: 30 });
+    const endpoint = start([() => work.opened], { timeout: 30 });
     await endpoint.post();
     work.fail(new Error('late'));
     await until(() => endpoint.hooks.inFlight === 0);
@@ -158,7 +155,7 @@ describe('a handler that takes longer than timeout', () => {
   test('is answered 503 when the store of letters is down as well', async () => {
     const deadLetters = faultyDeadLetters({ keep: rejects });
     const work = gate();
-    const endpoint = await start([() => work.opened], { timeout: 30, deadLetters });
+    const endpoint = start([() => work.opened], { timeout: 30, deadLetters });
     expect(await endpoint.post()).toMatchObject(unavailable);
     work.open();
     await until(() => endpoint.hooks.inFlight === 0);
@@ -168,7 +165,7 @@ describe('a handler that takes longer than timeout', () => {
   test.each(['before', 'after'])('leaves no letter that is written late, %s it succeeds', async (when) => {
     const [work, written] = [gate(), gate()];
     const deadLetters = faultyDeadLetters({ keep: (real) => written.opened.then(real) });
-    const endpoint = await start([() => work.opened], { timeout: 30, storeTimeout: 50, deadLetters });
+    const endpoint = start([() => work.opened], { timeout: 30, storeTimeout: 50, deadLetters });
     expect(await endpoint.post()).toMatchObject(unavailable);
     const succeed = async () => {
       work.open();
@@ -188,7 +185,7 @@ describe('a handler that takes longer than timeout', () => {
     const [work, written] = [gate(), gate()];
     const store = faultyStore();
     const deadLetters = faultyDeadLetters({ keep: (real) => written.opened.then(real) });
-    const endpoint = await start([() => work.opened], { timeout: 30, lease: 90, deadLetters, store });
+    const endpoint = start([() => work.opened], { timeout: 30, lease: 90, deadLetters, store });
     const answer = endpoint.post();
     await until(() => deadLetters.calls.includes('keep'));
     work.open();
@@ -205,7 +202,7 @@ describe('a claim that is lost', () => {
   const complete = answers({ value: false });
 
   test('has its event kept, since the other run may fail', async () => {
-    const endpoint = await start([() => {}], { store: faultyStore({ complete }) });
+    const endpoint = start([() => {}], { store: faultyStore({ complete }) });
     expect(await endpoint.post()).toMatchObject(lost);
     expect(await endpoint.letters()).toMatchObject([{ reason: 'failed', code: 'CLAIM_LOST' }]);
   });
@@ -215,10 +212,10 @@ describe('a claim that is lost', () => {
     const store = memoryStore({ now: () => now });
     const losing = faultyStore({ complete: times(1, complete) }, { store });
     const runs: string[] = [];
-    const endpoint = await start([() => void runs.push('first')], { store: losing });
+    const endpoint = start([() => void runs.push('first')], { store: losing });
     const sent = delivery();
     expect(await endpoint.post(sent)).toMatchObject(lost);
-    const other = await start([() => void runs.push('other')], { store });
+    const other = start([() => void runs.push('other')], { store });
     // Past the lease.
     now += 3_600_000;
     expect(await other.post(sent)).toMatchObject(processed);

@@ -1,8 +1,7 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Simulator, startSimulator } from 'payment-webhooks/simulator';
+import { afterwards, listening } from '../setup/afterwards.js';
 import { ROOT, tsx } from '../setup/shell.js';
 
 const FOLDER = join(ROOT, 'examples/register-on-deploy');
@@ -20,19 +19,12 @@ describe('the deploy', () => {
     const { app } = await import('../../examples/register-on-deploy/app.js');
     const { paid } = await import('../../examples/register-on-deploy/hooks.js');
     const { register } = await import('../../examples/register-on-deploy/register.js');
-    const server: Server = createServer(app);
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const publicUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    try {
-      expect(await register(publicUrl)).toBe(`created: ${publicUrl}/hooks gets transaction.paid`);
-      expect(await register(publicUrl)).toBe(`unchanged: ${publicUrl}/hooks gets transaction.paid`);
-      await simulator.trigger('transaction.paid', { payload: { transaction: { order_id: 'order-7' } } });
-      expect([...paid]).toEqual(['order-7']);
-    } finally {
-      server.closeAllConnections();
-      server.close();
-      await simulator.reset();
-    }
+    const publicUrl = `http://127.0.0.1:${await listening(app)}`;
+    afterwards(() => simulator.reset());
+    expect(await register(publicUrl)).toBe(`created: ${publicUrl}/hooks gets transaction.paid`);
+    expect(await register(publicUrl)).toBe(`unchanged: ${publicUrl}/hooks gets transaction.paid`);
+    await simulator.trigger('transaction.paid', { payload: { transaction: { order_id: 'order-7' } } });
+    expect([...paid]).toEqual(['order-7']);
   });
 
   test('ends with exit code 1 and the reason, and without the key, when the service refuses', async () => {

@@ -2,13 +2,12 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import {
   ConfigurationError,
   memoryDeadLetters,
   memoryStore,
   type ReceiverOptions,
-  receiver,
   type TransactionPaid,
 } from 'payment-webhooks';
 import { Pool, type PoolClient } from 'pg';
@@ -17,9 +16,9 @@ import type { IdempotencyStore } from '../../src/contracts/idempotency-store.js'
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { postgresStore, type WithOnce } from '../../src/stores/postgres.js';
 import { redisStore } from '../../src/stores/redis.js';
-import { captureLog } from '../setup/captured-log.js';
-import { delivery, KEY, receivable } from '../setup/delivery.js';
-import { lettersOf } from '../setup/faulty-dead-letters.js';
+import { afterwards } from '../setup/afterwards.js';
+import { delivery, receivable } from '../setup/delivery.js';
+import { startReceiver } from '../setup/endpoint.js';
 import { answers, type Fault, faultyStore, rejects, repliesAfter, times } from '../setup/faulty-store.js';
 import { needing } from '../setup/platform.js';
 import { down, raise } from '../setup/raise.js';
@@ -29,15 +28,14 @@ const paid = (order: string) => fixtures.transactionPaid({ payload: { transactio
 const serial = (event: TransactionPaid) => event.payload.transaction.order_id;
 
 /** A receiver whose handler is serial, and a way to deliver to it. */
-function start(options: ReceiverOptions<{}, object>, work: (order: string) => unknown) {
-  const log = captureLog();
-  const hooks = receiver({ privateKey: KEY, logger: log.logger, ...options });
+function start(options: ReceiverOptions, work: (order: string) => unknown) {
+  const { hooks, log, letters, post } = startReceiver({ handlers: {}, ...options });
   hooks.on('transaction.paid', (event) => work(serial(event)), { serial });
   const deliver = async (event: TransactionPaid) => {
-    const answer = await hooks.receive(receivable(event));
-    return { status: answer.status, headers: answer.headers, ...JSON.parse(answer.body) };
+    const { body, ...answer } = await post(delivery(event));
+    return { ...answer, ...(body as { outcome?: string; code?: string }) };
   };
-  return { hooks, deliver, log };
+  return { hooks, deliver, letters, log };
 }
 
 /** Handlers that say when two with one value run at once. */
@@ -77,12 +75,9 @@ const postgresUrl = process.env.TEST_POSTGRES_URL ?? '';
 const redisUrl = process.env.TEST_REDIS_URL ?? '';
 const prefix = `test:${randomBytes(6).toString('hex')}:`;
 
-const closing: (() => Promise<unknown>)[] = [];
-afterEach(() => Promise.all(closing.splice(0).map((close) => close())));
-
 function openPool(max = 8): Pool {
   const pool = new Pool({ connectionString: postgresUrl, max });
-  closing.push(() => pool.end());
+  afterwards(() => pool.end());
   return pool;
 }
 
@@ -94,7 +89,7 @@ const shared: [string, string, Open][] = [
     'redis-server',
     async () => {
       const client = await createClient({ url: redisUrl }).connect();
-      closing.push(() => client.close());
+      afterwards(() => client.close());
       return redisStore({ sendCommand: (...args) => client.sendCommand(args), prefix });
     },
   ],
@@ -170,7 +165,7 @@ describe('the lock of a serial value', () => {
 describe('with one value, handlers never run at the same time', () => {
   test('in one process, where they run in the order of arrival', async () => {
     const handled: string[] = [];
-    const hooks = receiver({ privateKey: KEY, logger: false });
+    const { hooks } = startReceiver({ handlers: {} });
     const { seen, work } = watched();
     const run = (event: TransactionPaid) => handled.push(serial(event)) && work('same');
     hooks.on('transaction.paid', run, { serial: () => 'same' });
@@ -221,8 +216,8 @@ describe('with one value, handlers never run at the same time', () => {
         });
       const receivers = [openPool(1), openPool(1)].map((pool) => {
         const store = postgresStore({ pool, table });
-        const hooks = receiver({ ...PATIENT, privateKey: KEY, logger: false, store });
-        return hooks.on('transaction.paid', count, { serial, name: 'count' });
+        const { hooks } = startReceiver({ ...PATIENT, handlers: {}, store });
+        return hooks.on('transaction.paid', count as never, { serial, name: 'count' });
       });
       const sent = Array.from({ length: 20 }, (_, n) => receivers[n % 2]?.receive(receivable(paid('same'))));
       expect(await statusesOf(sent)).toEqual(ALL_WELL);
@@ -234,7 +229,7 @@ describe('with one value, handlers never run at the same time', () => {
 
   test('two of one event take turns, in the order of registration', async () => {
     const steps: string[] = [];
-    const hooks = receiver({ privateKey: KEY, logger: false });
+    const { hooks } = startReceiver({ handlers: {} });
     for (const name of ['first', 'second']) {
       const handler = async () => {
         steps.push(`${name} begins`);
@@ -252,7 +247,7 @@ describe('with one value, handlers never run at the same time', () => {
 });
 
 test('values that are no well-formed text are different values', async () => {
-  const hooks = receiver({ privateKey: KEY, logger: false, timeout: 1_000 });
+  const { hooks } = startReceiver({ handlers: {}, timeout: 1_000 });
   hooks.on('transaction.paid', () => {}, { serial: () => '\ud800' });
   hooks.on('transaction.paid', () => {}, { serial: () => '\ud801' });
   expect(await hooks.receive(receivable(paid('o')))).toMatchObject({ status: 200 });
@@ -262,10 +257,10 @@ test('values that are no well-formed text are different values', async () => {
 function firstAndSecond(options: ReceiverOptions) {
   const holding = gate();
   const begun: string[] = [];
-  const hooks = receiver({ privateKey: KEY, logger: false, ...options });
+  const { hooks, deploy } = startReceiver({ handlers: {}, ...options });
   hooks.on('transaction.paid', () => begun.push('first') && holding.opened, { serial });
   hooks.on('transaction.paid', () => begun.push('second'), { serial });
-  return { hooks, holding, begun };
+  return { hooks, deploy, holding, begun };
 }
 
 describe('when a claim is lost', () => {
@@ -301,14 +296,13 @@ describe('when a claim is lost', () => {
 
   test('because maxHandlerTime is over, no handler begins after another', async () => {
     const options = { store: memoryStore(), lease: 200, timeout: 50, maxHandlerTime: 300 };
-    const { hooks, holding, begun } = firstAndSecond(options);
+    const { hooks, deploy, holding, begun } = firstAndSecond(options);
     const elsewhere = { 'transaction.paid': () => begun.push('elsewhere') };
-    const other = receiver({ privateKey: KEY, logger: false, ...options, handlers: elsewhere });
-    const { body, headers } = delivery(paid('o'));
-    const deliverTo = async (to: { receive: typeof hooks.receive }) =>
-      (await to.receive({ rawBody: body, headers })).status;
+    const other = deploy({ handlers: elsewhere });
+    const sent = receivable(paid('o'));
+    const deliverTo = async (to: Pick<typeof hooks, 'receive'>) => (await to.receive(sent)).status;
     expect(await deliverTo(hooks)).toBe(503);
-    await until(async () => (await deliverTo(other)) === 200);
+    await until(async () => (await deliverTo(other.hooks)) === 200);
     holding.open();
     await until(async () => (await deliverTo(hooks)) === 200);
     expect(begun).toEqual(['first', 'elsewhere']);
@@ -317,7 +311,7 @@ describe('when a claim is lost', () => {
 
 describe('a delivery that waits', () => {
   test('for several values waits for no delivery that waits for it', async () => {
-    const hooks = receiver({ privateKey: KEY, logger: false, store: memoryStore(), timeout: 5_000 });
+    const { hooks } = startReceiver({ handlers: {}, timeout: 5_000 });
     const valueAt = (index: number) => (event: TransactionPaid) => serial(event).split(',')[index] ?? '';
     hooks.on('transaction.paid', () => pause(2), { serial: valueAt(0) });
     hooks.on('transaction.paid', () => pause(2), { serial: valueAt(1) });
@@ -353,7 +347,7 @@ describe('a delivery that waits', () => {
     const work = jest.fn();
     const { deliver, log } = start({ store, timeout: 100 }, work);
     const late = paid('o');
-    const headers = { 'Retry-After': '1' };
+    const headers = { 'retry-after': '1' };
     expect(await deliver(late)).toMatchObject({ status: 503, code: 'IN_PROGRESS', headers });
     expect(work).not.toHaveBeenCalled();
     expect(log.lines).toMatchObject([{ hint: expect.stringContaining('same serial value') }]);
@@ -365,14 +359,14 @@ describe('a delivery that waits', () => {
   test('for too long is kept as a dead letter, which its retry removes', async () => {
     const store = memoryStore();
     const endTurn = await holdTurn({ store, timeout: 5_000 });
-    const { hooks, deliver } = start({ store, timeout: 50, deadLetters: memoryDeadLetters() }, () => {});
+    const { deliver, letters } = start({ store, timeout: 50, deadLetters: memoryDeadLetters() }, () => {});
     const late = paid('o');
     expect(await deliver(late)).toMatchObject({ status: 503 });
     const letter = { reason: 'failed', code: 'IN_PROGRESS', eventId: late.id };
-    expect(await lettersOf(hooks as never)).toMatchObject([letter]);
+    expect(await letters()).toMatchObject([letter]);
     await endTurn();
     expect(await deliver(late)).toMatchObject({ status: 200 });
-    expect(await lettersOf(hooks as never)).toEqual([]);
+    expect(await letters()).toEqual([]);
   });
 
   test('gets its turn when the handler before it fails', async () => {
@@ -521,13 +515,12 @@ test.each<[string, () => unknown, string]>([
   // If nothing handled the rejection, Node would end the process, and Jest fails the test.
   ['returns a promise that rejects', async () => raise(new Error('secret-1')), notText('an object')],
 ])('a serial function that %s: 500, and the event is kept', async (_, broken, message) => {
-  const log = captureLog();
   const handler = jest.fn();
-  const hooks = receiver({ privateKey: KEY, logger: log.logger, deadLetters: memoryDeadLetters() });
+  const { hooks, log, letters, post } = startReceiver({ handlers: {}, deadLetters: memoryDeadLetters() });
   hooks.on('transaction.paid', handler, { name: 'mail', serial: broken as never });
-  expect(await hooks.receive(receivable(paid('o')))).toMatchObject({ status: 500 });
+  expect(await post(delivery(paid('o')))).toMatchObject({ status: 500 });
   expect(handler).not.toHaveBeenCalled();
-  expect(await lettersOf(hooks)).toMatchObject([{ reason: 'failed', code: 'HANDLER_FAILED' }]);
+  expect(await letters()).toMatchObject([{ reason: 'failed', code: 'HANDLER_FAILED' }]);
   const line = log.lines.find(({ msg }) => msg === 'the serial function of a handler failed');
   expect(line).toMatchObject({ handler: 'mail', error: { message } });
 });
@@ -542,7 +535,7 @@ test.each<[ReceiverOptions, object, RegExp]>([
   [{}, { serial: 'order_id' }, /has serial "order_id"\. Pass a function/],
   [{}, { seriall: serial }, /Unknown option "seriall"\. Did you mean "serial"\?/],
 ])('on() refuses it with %p and %p', (options, given, message) => {
-  const hooks = receiver({ privateKey: KEY, logger: false, ...options });
+  const { hooks } = startReceiver({ handlers: {}, ...options });
   const on = () => hooks.on('transaction.paid', () => {}, given as never);
   expect(on).toThrow(ConfigurationError);
   expect(on).toThrow(message);

@@ -1,7 +1,7 @@
 // The health of a receiver, asked over HTTP as a monitor would.
 import { readFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, describe, expect, jest, test } from '@jest/globals';
 import express from 'express';
@@ -20,17 +20,18 @@ import { type HealthCheck, type HealthOptions, type HealthReport, health } from 
 import { postgresDeadLetters, postgresStore } from 'payment-webhooks/stores/postgres';
 import { Pool } from 'pg';
 import { fixtures } from '../../src/fixtures/fixture.js';
-import { captureLog } from '../setup/captured-log.js';
-import { KEY, receivable } from '../setup/delivery.js';
+import { listening } from '../setup/afterwards.js';
+import { delivery, KEY } from '../setup/delivery.js';
+import { startReceiver } from '../setup/endpoint.js';
 import { faultyDeadLetters } from '../setup/faulty-dead-letters.js';
 import { hangs, rejects } from '../setup/faulty-store.js';
 import { ROOT } from '../setup/shell.js';
 import { gate, until } from '../setup/waiting.js';
-import { listen, send } from '../tools/letters/page-world.js';
+import { send } from '../tools/letters/page-world.js';
 
 /** Asks the health of an app, as a monitor would. */
 async function serve(app: RequestListener) {
-  const port = await listen(app);
+  const port = await listening(app);
   return async (method = 'GET') => {
     const answer = await send(port, '/healthz', { method });
     const report: HealthReport = answer.json ?? { checks: [] };
@@ -41,15 +42,14 @@ async function serve(app: RequestListener) {
 
 /** Each request waits until the cached answer has expired, so that a test sees what it has just changed. */
 async function start(options: ReceiverOptions = {}, rules: HealthOptions = {}) {
-  const log = captureLog();
-  const hooks = receiver({ privateKey: KEY, logger: log.logger, handlers: { '*': () => {} }, ...options });
+  const { hooks, log, post: send } = startReceiver(options);
   const askNow = await serve(health(hooks, { cache: 1, ...rules }));
   const ask = async (method?: string) => {
     const from = performance.now();
     await until(() => performance.now() > from + 1);
     return askNow(method);
   };
-  const post = (event?: object, key = KEY) => hooks.receive(receivable(event, key));
+  const post = (event?: object, key = KEY) => send(delivery(event, key));
   return { hooks, ask, post, log };
 }
 
@@ -162,7 +162,7 @@ describe('the share of deliveries answered 401', () => {
 
   test('counts a signature that is missing, and no other refusal', async () => {
     const { hooks, ask, post } = await start();
-    const { rawBody, headers } = receivable('not json');
+    const { body: rawBody, headers } = delivery('not json');
     await hooks.receive({ rawBody, headers: {} });
     expect((await ask()).check('refused')?.value).toBe(1);
     expect((await hooks.receive({ rawBody, headers })).status).toBe(400);
@@ -382,8 +382,7 @@ describe('in Fastify', () => {
 test('a server that takes connections and says nothing is unreachable to a check that is answered in time', async () => {
   const sockets = new Set<Socket>();
   const silent = createServer((socket) => void sockets.add(socket.on('error', () => {})));
-  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
-  const { port } = silent.address() as AddressInfo;
+  const port = await listening(silent);
   const pool = new Pool({ host: '127.0.0.1', port, user: 'nobody', database: 'none', max: 1 });
   const [store, deadLetters] = [postgresStore({ pool }), postgresDeadLetters({ pool })];
   const { ask } = await start({ store, deadLetters, storeTimeout: 300 }, { timeout: 50, cache: 60_000 });
@@ -391,5 +390,4 @@ test('a server that takes connections and says nothing is unreachable to a check
   expect([status, failing(report)]).toEqual([503, ['store', 'deadLetterStore']]);
   for (const socket of sockets) socket.destroy();
   await pool.end();
-  await new Promise((resolve) => silent.close(resolve));
 });

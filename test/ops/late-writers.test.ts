@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { RequestHandler } from 'express';
 import { memoryDeadLetters, memoryStore, receiver } from 'payment-webhooks';
 import { deadLetterPage, health } from 'payment-webhooks/ops';
+import { listening } from '../setup/afterwards.js';
 import { captureLog } from '../setup/captured-log.js';
 import { KEY } from '../setup/delivery.js';
 import { openSocket } from '../setup/raw-socket.js';
@@ -12,7 +13,6 @@ import {
   type Ask,
   keptRefunds,
   linesOf,
-  listen,
   pageWorld,
   postOf,
   REFUNDS,
@@ -42,7 +42,7 @@ test.each(['GET', 'HEAD'])('health() that was too slow leaves %s to the first an
   const reached = gate();
   const store = Object.assign(memoryStore(), { ping: () => reached.opened });
   const hooks = receiver({ privateKey: KEY, logger: false, store });
-  const port = await listen(timingOut(health(hooks, { cache: 1 })));
+  const port = await listening(timingOut(health(hooks, { cache: 1 })));
   const first = await send(port, '/healthz', { ...SLOW, method });
   expect(first.status).toBe(503);
   reached.open();
@@ -66,7 +66,7 @@ describe('a page that was too slow', () => {
       await reached.opened;
       return 'ada';
     };
-    const port = await listen(timingOut(deadLetterPage(hooks, { authorize })));
+    const port = await listening(timingOut(deadLetterPage(hooks, { authorize })));
     const first = await send(port, path, { ...SLOW, ...given, method });
     expect([first.status, first.text]).toEqual([503, 'too slow']);
     reached.open();
@@ -77,7 +77,7 @@ describe('a page that was too slow', () => {
   test('does not answer what was answered before it', async () => {
     const hooks = receiver({ privateKey: KEY, logger: false, deadLetters: memoryDeadLetters() });
     const page = deadLetterPage(hooks, { authorize: () => 'ada' });
-    const port = await listen((req, res) => {
+    const port = await listening((req, res) => {
       if (req.headers['x-slow']) res.writeHead(503).end('too slow');
       page(req, res);
     });

@@ -32,7 +32,7 @@ describe('an inbox', () => {
     const one = startReceiver({ inbox: own });
     const event = delivery();
     expect(await one.post(event)).toMatchObject(processed);
-    const other = startReceiver({ inbox: own, handlers: failing });
+    const other = one.deploy({ handlers: failing });
     expect(await other.post(event)).toMatchObject(duplicate);
     expect(await other.post()).toMatchObject(failed);
     const page = await one.hooks.deadLetters?.page();

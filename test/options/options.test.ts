@@ -6,7 +6,7 @@ import { fixtures } from '../../src/fixtures/fixture.js';
 import { RECEIVER_RULES, resolveOptions } from '../../src/options/options.js';
 import { captureLog } from '../setup/captured-log.js';
 import { delivery, KEY, receivable } from '../setup/delivery.js';
-import { postInTurn, startReceiver } from '../setup/endpoint.js';
+import { startReceiver } from '../setup/endpoint.js';
 import { node } from '../setup/shell.js';
 
 const environment = { ...process.env };
@@ -65,8 +65,8 @@ describe('an option that is left out', () => {
   test('gives each receiver a memory store of its own', async () => {
     const sent = delivery();
     const [one, other] = [startReceiver(), startReceiver()];
-    expect(await postInTurn(one, sent, sent)).toEqual(['200 processed', '200 duplicate']);
-    expect(await postInTurn(other, sent)).toEqual(['200 processed']);
+    expect(await one.answers(sent, sent)).toEqual(['200 processed', '200 duplicate']);
+    expect(await other.answers(sent)).toEqual(['200 processed']);
   });
 });
 

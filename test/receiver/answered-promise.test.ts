@@ -1,10 +1,10 @@
 // The promise that hooks(req, res) returns: h3, Nitro, Next.js and serverless platforms wait for it.
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterEach, describe, expect, jest, test } from '@jest/globals';
-import { type Receiver, type ReceiverOptions, receiver } from 'payment-webhooks';
-import { delivery, KEY, type SentDelivery } from '../setup/delivery.js';
-import { processed, send } from '../setup/endpoint.js';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { describe, expect, jest, test } from '@jest/globals';
+import type { Receiver, ReceiverOptions } from 'payment-webhooks';
+import { listening } from '../setup/afterwards.js';
+import { delivery, type SentDelivery } from '../setup/delivery.js';
+import { processed, send, startReceiver } from '../setup/endpoint.js';
 import { faultyStore, rejects } from '../setup/faulty-store.js';
 import { raise } from '../setup/raise.js';
 import { head, openSocket } from '../setup/raw-socket.js';
@@ -16,14 +16,9 @@ interface Call {
   settled?: { readonly value: unknown; readonly written: boolean };
 }
 
-const open: Server[] = [];
-afterEach(() => {
-  for (const server of open.splice(0)) server.close().closeAllConnections();
-});
-
 async function serve(hooks: Receiver, before = (_req: IncomingMessage, _res: ServerResponse) => {}) {
   const calls: Call[] = [];
-  const server = createServer((req, res) => {
+  const port = await listening((req, res) => {
     before(req, res);
     const call: Call = { res };
     calls.push(call);
@@ -34,13 +29,10 @@ async function serve(hooks: Receiver, before = (_req: IncomingMessage, _res: Ser
       call.settled = { value, written: res.writableEnded || res.destroyed };
     });
   });
-  open.push(server);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return { calls, port: (server.address() as AddressInfo).port };
+  return { calls, port };
 }
 
-const hooksWith = (options: ReceiverOptions = {}) =>
-  receiver({ privateKey: KEY, logger: false, handlers: { 'transaction.paid': () => {} }, ...options });
+const hooksWith = (options: ReceiverOptions = {}) => startReceiver(options).hooks;
 const WRITTEN = [{ settled: { value: undefined, written: true } }];
 
 test('is settled once the answer is written, and not while a handler runs', async () => {

@@ -6,7 +6,7 @@ import * as v from 'valibot';
 import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { delivery, SANDBOX_KEY } from '../setup/delivery.js';
-import { ignored, postInTurn, processed, startReceiver } from '../setup/endpoint.js';
+import { ignored, processed, startReceiver } from '../setup/endpoint.js';
 import { down, raise } from '../setup/raise.js';
 
 const good = () => JSON.stringify(fixtures.transactionPaid());
@@ -169,7 +169,7 @@ describe('a declared event whose payload does not fit', () => {
     const event = fixtures.transactionPaid();
     const transaction = { ...event.payload.transaction, id: undefined };
     const sent = delivery({ ...event, payload: { ...event.payload, transaction } });
-    const answers = await postInTurn(receiver, sent, sent, sent);
+    const answers = await receiver.answers(sent, sent, sent);
     expect(answers).toEqual(['500 HANDLER_FAILED', '200 ignored', '200 duplicate']);
     expect(letters).toEqual([sent.body.toString(), sent.body.toString()]);
     expect(receiver.handled).toEqual([]);
@@ -326,7 +326,7 @@ describe('what a log line says of an event', () => {
       payload: { customer: { name: nasty }, metadata: { [nasty]: nasty } },
     });
     const sent = [event, { ...event, id: nasty }, { ...event, event_name: `a.${nasty}` }];
-    const answers = await postInTurn(receiver, ...sent.map((each) => delivery(each)));
+    const answers = await receiver.answers(...sent);
     expect(answers).toEqual(['200 processed', '422 EVENT_INVALID', '422 EVENT_INVALID']);
     expect(receiver.log.text.join('')).not.toMatch(/forged|\[31m|u001b|u2028|ud800/i);
     expect(receiver.log.text).toHaveLength(3);

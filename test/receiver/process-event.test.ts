@@ -16,15 +16,7 @@ import { silentLogger } from '../../src/logger.js';
 import { resolveOptions } from '../../src/options/options.js';
 import { processEvent } from '../../src/receiver/process-event.js';
 import { delivery } from '../setup/delivery.js';
-import {
-  duplicate,
-  failed,
-  ignored,
-  postInTurn,
-  processed,
-  type Receiving,
-  startReceiver,
-} from '../setup/endpoint.js';
+import { duplicate, failed, ignored, processed, type Receiving, startReceiver } from '../setup/endpoint.js';
 import {
   answers,
   type Fault,
@@ -75,9 +67,8 @@ describe('an event that is delivered again', () => {
   test('is a duplicate once it is completed, and no handler runs', async () => {
     const receiver = receiverOf(() => {});
     const sent = delivery();
-    expect(await receiver.post(sent)).toMatchObject(processed);
-    expect(await receiver.post(sent)).toMatchObject(duplicate);
-    expect(await receiver.post(sent)).toMatchObject(duplicate);
+    const answers = await receiver.answers(sent, sent, sent);
+    expect(answers).toEqual(['200 processed', '200 duplicate', '200 duplicate']);
     expect(receiver.runs).toEqual([1]);
     expect(lastRecord(receiver)).toMatchObject({ status: 200, outcome: 'duplicate', handlers: [] });
     expect(lastRecord(receiver)).not.toHaveProperty('conflict');
@@ -159,7 +150,7 @@ describe('an event that is delivered again', () => {
     const receiver = startReceiver({ handlers: { '*': handler } });
     const event = fixtures.transactionPaid();
     const changed = renderedAgain(event, 'rendered again');
-    const answers = await postInTurn(receiver, delivery(event), changed, changed);
+    const answers = await receiver.answers(delivery(event), changed, changed);
     expect(answers).toEqual(['500 HANDLER_FAILED', '200 processed', '200 duplicate']);
     expect(seen).toEqual(['order', 'rendered again']);
     expect(lastRecord(receiver)).not.toHaveProperty('conflict');
@@ -191,7 +182,7 @@ describe('an event that is delivered again', () => {
     receiver.hooks.onUnknown(() => ran.push('unknown')).onInvalid(() => ran.push('invalid'));
     const undeclared = delivery(fixtures.event('payout.sent', {}));
     const misfit = delivery({ ...fixtures.transactionPaid(), payload: {} });
-    const answers = await postInTurn(receiver, undeclared, undeclared, misfit, misfit);
+    const answers = await receiver.answers(undeclared, undeclared, misfit, misfit);
     expect(answers).toEqual(['200 processed', '200 duplicate', '200 ignored', '200 duplicate']);
     expect(ran).toEqual(['unknown', 'invalid']);
   });
@@ -201,7 +192,7 @@ describe('an event whose handler failed', () => {
   test('may be tried again at once, and each attempt has a higher number', async () => {
     const receiver = receiverOf((run) => run < 3 && down());
     const sent = delivery();
-    const answers = await postInTurn(receiver, sent, sent, sent, sent);
+    const answers = await receiver.answers(sent, sent, sent, sent);
     expect(answers).toEqual(['500 HANDLER_FAILED', '500 HANDLER_FAILED', '200 processed', '200 duplicate']);
     expect(receiver.runs).toEqual([1, 2, 3]);
     expect(receiver.records.map(({ attempt }) => attempt)).toEqual([1, 2, 3, undefined]);
@@ -270,7 +261,7 @@ describe('an event whose handler failed', () => {
     receiver.hooks.on('*', () => ran.push('the name') === 2 && down(), { name: 'book' });
     receiver.hooks.on('*', () => ran.push('another') < 7 && down());
     const sent = delivery();
-    const answers = await postInTurn(receiver, sent, sent, sent);
+    const answers = await receiver.answers(sent, sent, sent);
     expect(answers).toEqual(['500 HANDLER_FAILED', '500 HANDLER_FAILED', '200 processed']);
     expect(ran).toEqual([
       ...['the function', 'the name', 'another'],
@@ -288,12 +279,12 @@ describe('an event whose handler failed', () => {
       register(down);
     }
     const events = { 'transaction.paid': z.looseObject({}), 'payout.sent': z.looseObject({}) };
-    const deployed = startReceiver({ store, events, handlers: {} });
+    const deployed = old.deploy({ events });
     deployed.hooks.on('*', () => ran.push('archive'), { name: 'archive' });
     const misfit = { ...fixtures.transactionPaid(), payload: {} };
     for (const event of [misfit, fixtures.event('payout.sent', {})]) {
-      expect(await old.post(delivery(event))).toMatchObject(failed);
-      expect(await deployed.post(delivery(event))).toMatchObject(processed);
+      expect(await old.answers(event)).toEqual(['500 HANDLER_FAILED']);
+      expect(await deployed.answers(event)).toEqual(['200 processed']);
     }
     expect(ran).toEqual(['keep', 'archive', 'keep', 'archive']);
   });
@@ -407,8 +398,7 @@ describe('a store that throws, rejects or never answers', () => {
     });
     const receiver = receiverOf(() => {}, { store, lease: 10_000 });
     const sent = delivery();
-    expect(await receiver.post(sent)).toMatchObject(processed);
-    expect(await receiver.post(sent)).toMatchObject(duplicate);
+    expect(await receiver.answers(sent, sent)).toEqual(['200 processed', '200 duplicate']);
   });
 
   test('at complete, after a handler wrote inside once: tried three times, then refused', () =>
@@ -561,7 +551,7 @@ describe('a store whose reply is lost or late', () => {
       const store = writingOnce({ complete: times(1, answers({ value: { uncommitted } })) });
       const receiver = receiverOf(() => {}, { store });
       const sent = delivery();
-      expect(await postInTurn(receiver, sent, sent)).toEqual(['500 HANDLER_FAILED', '200 processed']);
+      expect(await receiver.answers(sent, sent)).toEqual(['500 HANDLER_FAILED', '200 processed']);
       expect(store.calls).toEqual(['claim', 'complete', 'release', 'claim', 'complete']);
     },
   );
@@ -709,7 +699,7 @@ describe('a receiver without a store', () => {
     receiver.hooks.on('*', (_event, { attempt }) => ran.push(attempt), { name: 'book' });
     receiver.hooks.on('*', () => ran.length < 2 && down());
     const sent = delivery();
-    const answers = await postInTurn(receiver, sent, sent, sent);
+    const answers = await receiver.answers(sent, sent, sent);
     expect(answers).toEqual(['500 HANDLER_FAILED', '200 processed', '200 processed']);
     expect(ran).toEqual([1, 1, 1]);
     expect(lastRecord(receiver)).not.toHaveProperty('storeMs');

@@ -1,15 +1,16 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { connect as connectHttp2, createServer } from 'node:http2';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import type { RequestHandler } from 'express';
 import { type Receiver, type ReceiverOptions, receiver } from 'payment-webhooks';
 import { fixtures } from '../../src/fixtures/fixture.js';
+import { listening } from '../setup/afterwards.js';
 import { delivery, KEY, type SentDelivery } from '../setup/delivery.js';
-import { expresses, frameworks, onNode, processed, startEndpoint } from '../setup/endpoint.js';
+import { expresses, frameworks, onNode, processed, startEndpoint, startReceiver } from '../setup/endpoint.js';
 import { answers, faultyStore, rejects } from '../setup/faulty-store.js';
 import { raise } from '../setup/raise.js';
 import { head, openSocket, wire } from '../setup/raw-socket.js';
@@ -137,8 +138,7 @@ describe.each(frameworks)('the answer, on %s', (framework) => {
 });
 
 test.each(situations)('receive() gives the same answer: $name', async ({ options, sent, ...expected }) => {
-  const hooks = receiver({ privateKey: KEY, logger: false, ...options });
-  if (!options?.handlers) hooks.on('*', () => {});
+  const { hooks } = startReceiver(options);
   const { body: rawBody, headers } = sent ?? delivery();
   const answer = await hooks.receive({ rawBody, headers });
   const body = JSON.parse(answer.body);
@@ -290,8 +290,7 @@ describe('HTTP/2', () => {
       };
       hooks(req as never, res as never);
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const client = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    const client = connectHttp2(`http://127.0.0.1:${await listening(server)}`);
     try {
       const { body, headers } = delivery();
       const stream = client.request({ ':method': 'POST', ':path': '/hooks', ...headers });
@@ -302,7 +301,6 @@ describe('HTTP/2', () => {
       expect(written).toEqual([expect.not.objectContaining({ Connection: 'close' })]);
     } finally {
       client.destroy();
-      server.close();
     }
   });
 });

@@ -22,10 +22,11 @@ import {
   failed,
   frameworks,
   ignored,
+  kept,
   processed,
   startEndpoint,
 } from '../setup/endpoint.js';
-import { faultyDeadLetters, lettersOf } from '../setup/faulty-dead-letters.js';
+import { faultyDeadLetters } from '../setup/faulty-dead-letters.js';
 import { rejects } from '../setup/faulty-store.js';
 import { needing } from '../setup/platform.js';
 import { raise } from '../setup/raise.js';
@@ -39,7 +40,6 @@ const later: Handler = () => raise(new RetryAfterError('45s', SECRET));
 const never: Handler = async () => raise(new NonRetriableError(SECRET));
 const failing: Handler = () => Promise.reject(new Error(SECRET));
 
-const kept = { status: 200, body: { received: true, outcome: 'kept' } };
 const retryLater = (seconds: number) => ({
   status: 503,
   headers: { 'retry-after': String(seconds) },
@@ -100,15 +100,15 @@ describe.each(frameworks)('on %s', (framework) => {
   test('NonRetriableError with dead letters: 200 kept, and a replay can run it', async () => {
     const endpoint = await endpointOf([first(never, 2)], { deadLetters: memoryDeadLetters() }, framework);
     expect(await endpoint.post()).toMatchObject(kept);
-    expect(await lettersOf(endpoint.hooks)).toMatchObject([{ reason: 'rejected', attempts: 1 }]);
+    expect(await endpoint.letters()).toMatchObject([{ reason: 'rejected', attempts: 1 }]);
     expect(lineOf(endpoint)).toMatchObject({ level: WARN, outcome: 'kept', deadLetter: 'rejected' });
     expect(endpoint.records).toMatchObject([{ outcome: 'kept', deadLetter: 'rejected', verdict: 'never' }]);
 
     const report = await endpoint.hooks.deadLetters?.replay();
     expect(report).toMatchObject({ processed: 0, rejected: 1, failed: 0 });
-    expect(await lettersOf(endpoint.hooks)).toMatchObject([{ reason: 'rejected', attempts: 2 }]);
+    expect(await endpoint.letters()).toMatchObject([{ reason: 'rejected', attempts: 2 }]);
     expect(await endpoint.hooks.deadLetters?.replay({ reason: 'rejected' })).toMatchObject({ processed: 1 });
-    expect(await lettersOf(endpoint.hooks)).toEqual([]);
+    expect(await endpoint.letters()).toEqual([]);
   });
 });
 
@@ -129,9 +129,9 @@ describe('RetryAfterError', () => {
   test('is kept as a failed letter, of which a replay says that it has to wait', async () => {
     const endpoint = await endpointOf([later], { deadLetters: memoryDeadLetters() });
     expect(await endpoint.post()).toMatchObject(retryLater(45));
-    expect(await lettersOf(endpoint.hooks)).toMatchObject([{ reason: 'failed', code: 'RETRY_LATER' }]);
+    expect(await endpoint.letters()).toMatchObject([{ reason: 'failed', code: 'RETRY_LATER' }]);
     expect(await endpoint.hooks.deadLetters?.replay()).toMatchObject({ later: 1, failed: 0 });
-    expect(await lettersOf(endpoint.hooks)).toMatchObject([{ code: 'RETRY_LATER', attempts: 2 }]);
+    expect(await endpoint.letters()).toMatchObject([{ code: 'RETRY_LATER', attempts: 2 }]);
     expect(Math.max(...levelsOf(endpoint).map(Number))).toBe(INFO);
   });
 
@@ -158,9 +158,8 @@ describe('NonRetriableError', () => {
     const handler: Handler = (...given) => (given[1].attempt === 1 ? failing : never)(...given);
     const endpoint = await endpointOf([handler], { deadLetters: memoryDeadLetters() });
     const sent = delivery();
-    expect(await endpoint.post(sent)).toMatchObject(failed);
-    expect(await endpoint.post(sent)).toMatchObject(kept);
-    expect(await lettersOf(endpoint.hooks)).toMatchObject([{ reason: 'rejected', attempts: 2 }]);
+    expect(await endpoint.answers(sent, sent)).toEqual(['500 HANDLER_FAILED', '200 kept']);
+    expect(await endpoint.letters()).toMatchObject([{ reason: 'rejected', attempts: 2 }]);
   });
 });
 

@@ -1,8 +1,8 @@
 // A queue of its own on the Redis of the run, with the workers of one test; all of it is gone when the test is over.
 import { randomBytes } from 'node:crypto';
-import { afterEach } from '@jest/globals';
 import { type Job, type Processor, Queue, type QueueOptions, Worker, type WorkerOptions } from 'bullmq';
 import type { HandlerContext } from 'payment-webhooks';
+import { afterwards } from './afterwards.js';
 import { captureLog } from './captured-log.js';
 import { until } from './waiting.js';
 
@@ -26,17 +26,11 @@ export interface QueueTrial {
   settled(count?: number): Promise<Finished>;
 }
 
-const closing: (() => Promise<unknown>)[] = [];
-
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
-
 export function startTrial(options: Partial<QueueOptions> = {}): QueueTrial {
   const name = `test-${randomBytes(6).toString('hex')}`;
   const connection = { url: redisUrl };
   const queue = new Queue(name, { connection, ...options });
-  closing.push(async () => {
+  afterwards(async () => {
     await queue.obliterate({ force: true });
     await queue.close();
   });
@@ -50,7 +44,7 @@ export function startTrial(options: Partial<QueueOptions> = {}): QueueTrial {
       worker.on('completed', ({ id = '' }, outcome: unknown) => void finished.push({ id, outcome }));
       worker.on('failed', (job, error) => void finished.push({ id: job?.id ?? '', error }));
       worker.on('error', () => {});
-      closing.push(() => worker.close());
+      afterwards(() => worker.close());
       return worker;
     },
     async job(id) {

@@ -5,7 +5,7 @@ import { sqliteDatabase, sqliteInbox, sqlStore } from 'payment-webhooks/stores/s
 import { fixtures } from 'payment-webhooks/testing';
 import { describeThrown } from '../../src/claims/describe-thrown.js';
 import { delivery } from '../setup/delivery.js';
-import { duplicate, postInTurn, processed, startReceiver } from '../setup/endpoint.js';
+import { duplicate, processed, startReceiver } from '../setup/endpoint.js';
 import { EACH_SQLITE, type Sqlite, sqliteFile } from '../setup/open-sqlite.js';
 import { needing } from '../setup/platform.js';
 
@@ -141,7 +141,7 @@ needing('SQLite').describe.each(EACH_SQLITE)('an inbox in SQLite by %s', (_, ope
     damaged.close();
     copyFileSync(`${file}.backup`, file);
     const { hooks } = onFile({ file, remove });
-    expect(await postInTurn(hooks, event, delivery())).toEqual(['200 duplicate', '200 processed']);
+    expect(await hooks.answers(event, delivery())).toEqual(['200 duplicate', '200 processed']);
   });
 });
 

@@ -77,7 +77,7 @@ const MAY_CREATE = /\b(?:INSERT|DELETE)\b|^\s*SELECT\b/;
 
 type InTurn = (work: () => Promise<void>) => Promise<void>;
 
-/** Whoever is before may never end: its connection is silent, or its request in a Worker is over. */
+/** The call before may never end: its connection is silent, or its request in a Worker is over. */
 const TURN_MS = 1_000;
 
 /** One table after the other: some clients of SQLite have one connection for all transactions. */

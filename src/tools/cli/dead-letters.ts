@@ -104,8 +104,10 @@ export const discard = command({
     ...pageOptions,
   },
   examples: {
-    [`payment-webhooks dead-letters discard --id "$LETTER_ID" --because "test data" ${WITH_PAGE}`]: 'one letter',
-    [`payment-webhooks dead-letters discard --event 'test.*' --because "test data" ${WITH_PAGE}`]: 'every letter that matches',
+    [`payment-webhooks dead-letters discard --id "$LETTER_ID" --because "test data" ${WITH_PAGE}`]:
+      'one letter',
+    [`payment-webhooks dead-letters discard --event 'test.*' --because "test data" ${WITH_PAGE}`]:
+      'every letter that matches',
   },
   async run({ values, terminal }) {
     const { because = '' } = values;

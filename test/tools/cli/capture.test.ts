@@ -129,7 +129,7 @@ describe('a captured delivery', () => {
     );
     expect(remarks).toEqual([
       'the same bytes.',
-      'it differs in payload.transaction.amount.',
+      'the bodies differ in payload.transaction.amount.',
       'the same JSON in other bytes.',
     ]);
     const [other, { attempts }] = await recorded(baseUrl);

@@ -4,11 +4,12 @@ import express from 'express';
 import { memoryDeadLetters, memoryStore } from 'payment-webhooks';
 import { z } from 'zod';
 import { fixtures } from '../../../src/fixtures/fixture.js';
+import { listening } from '../../setup/afterwards.js';
 import { KEY, receivable } from '../../setup/delivery.js';
 import { faultyDeadLetters, lettersOf } from '../../setup/faulty-dead-letters.js';
 import { freePort } from '../../setup/ports.js';
 import { gate, until } from '../../setup/waiting.js';
-import { listen, pageWorld, USER, type WorldOptions } from '../letters/page-world.js';
+import { pageWorld, USER, type WorldOptions } from '../letters/page-world.js';
 import { fileWith } from './files.js';
 import { failed, jsonLines, runCli, type Setting } from './run-cli.js';
 
@@ -109,7 +110,7 @@ describe('a list as the app answers it', () => {
   /** An app whose list of letters is this. */
   const served = async (list: (after: string | null) => object) =>
     commandFor(
-      await listen((req, res) => {
+      await listening((req, res) => {
         const { searchParams } = new URL(String(req.url), 'http://localhost');
         res.setHeader('content-type', 'application/json');
         res.end(JSON.stringify(list(searchParams.get('after'))));
@@ -466,7 +467,7 @@ describe('an invalid address or token', () => {
       /^The server redirects \(302\) to https:\/\/login\.example\/, and the token was not sent there/,
     ],
   ])('%s', async (_, handler, message) => {
-    const run = commandFor(await listen(express().use(handler)));
+    const run = commandFor(await listening(express().use(handler)));
     for (const command of ['list', 'replay']) {
       const ended = await run(command);
       expect(ended).toEqual(failed(1, message));

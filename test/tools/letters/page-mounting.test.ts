@@ -1,15 +1,15 @@
 // The page in real apps: any prefix, Express 4 and 5, node:http, behind a proxy, with body parsers in front; and a replay whose reader leaves.
 import { createHash } from 'node:crypto';
-import http from 'node:http';
+import type http from 'node:http';
 import { type ClientHttp2Session, connect, createServer } from 'node:http2';
-import type { AddressInfo } from 'node:net';
 import { json as readJson } from 'node:stream/consumers';
 import { runInNewContext } from 'node:vm';
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import express from 'express';
 import express4 from 'express4';
 import { keepRawBody, memoryDeadLetters, receiver } from 'payment-webhooks';
 import { deadLetterPage } from 'payment-webhooks/ops';
+import { afterwards, listening } from '../../setup/afterwards.js';
 import { KEY } from '../../setup/delivery.js';
 import { lettersOf } from '../../setup/faulty-dead-letters.js';
 import { openSocket } from '../../setup/raw-socket.js';
@@ -37,11 +37,9 @@ test('the page returns a promise that resolves without a value when its answer i
     logger: false,
   });
   const settled: unknown[] = [];
-  const server = http.createServer(async (req, res) => {
+  const port = await listening(async (req, res) => {
     settled.push([await page(req, res), res.writableEnded]);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
   const statuses = ['/letters', '/nothing'].map(async (path) => {
     const answer = await fetch(`http://127.0.0.1:${port}${path}`, { headers: { authorization: 'ada' } });
     await answer.text();
@@ -53,8 +51,6 @@ test('the page returns a promise that resolves without a value when its answer i
     [undefined, true],
     [undefined, true],
   ]);
-  server.close();
-  server.closeAllConnections();
 });
 
 /** @param at where the page is mounted */
@@ -199,13 +195,6 @@ test('a replay whose reader leaves ends after the letter that it is at, and can 
 });
 
 describe('over HTTP/2', () => {
-  const server = createServer();
-  let session: ClientHttp2Session | undefined;
-  afterAll(async () => {
-    session?.destroy();
-    await new Promise((resolve) => server.close(resolve));
-  });
-
   async function ask(session: ClientHttp2Session, headers: http.OutgoingHttpHeaders, body?: object) {
     const text = body && JSON.stringify(body);
     const sized = text && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
@@ -218,9 +207,9 @@ describe('over HTTP/2', () => {
   test('it answers to its own host alone, and discards a letter', async () => {
     const { hooks, keep } = await pageWorld();
     const page = deadLetterPage(hooks, { authorize, hosts: ['ops.example'] });
-    server.on('request', (request, response) => page(request as never, response as never));
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    const server = createServer((request, response) => page(request as never, response as never));
+    const session = connect(`http://127.0.0.1:${await listening(server)}`);
+    afterwards(() => session.destroy());
     const id = await keep();
     expect(await ask(session, { ':path': '/letters' })).toMatchObject({
       status: 200,

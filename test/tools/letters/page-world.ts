@@ -1,9 +1,7 @@
 // An app with a receiver and its dead-letter page, asked over real HTTP with any header and any path.
 import { once } from 'node:events';
 import http, { type IncomingHttpHeaders, type IncomingMessage, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { text as readText } from 'node:stream/consumers';
-import { afterEach } from '@jest/globals';
 import express, { type Request, type RequestHandler } from 'express';
 import {
   type DeadLetterStore,
@@ -15,6 +13,7 @@ import {
 import { type DeadLetterPageOptions, deadLetterPage } from 'payment-webhooks/ops';
 import { z } from 'zod';
 import { fixtures } from '../../../src/fixtures/fixture.js';
+import { listening } from '../../setup/afterwards.js';
 import { type CapturedLog, captureLog } from '../../setup/captured-log.js';
 import { KEY, receivable } from '../../setup/delivery.js';
 import { lettersOf } from '../../setup/faulty-dead-letters.js';
@@ -45,30 +44,11 @@ export interface PageWorld {
   readonly keep: (event?: object) => Promise<string>;
 }
 
-const closers: (() => Promise<unknown>)[] = [];
-
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
-
 export const USER = 'ada';
 /** As an app might: somebody who sends the right token. */
 export const authorize: DeadLetterPageOptions['authorize'] = (req) =>
   req.headers.authorization === 'Bearer good' && USER;
 export const SIGNED_IN = { authorization: 'Bearer good' };
-
-export async function listen(listener: RequestListener): Promise<number> {
-  const server = http.createServer(listener).listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  closers.push(
-    () =>
-      new Promise((resolve) => {
-        server.close(resolve);
-        server.closeAllConnections();
-      }),
-  );
-  return (server.address() as AddressInfo).port;
-}
 
 export interface WorldOptions {
   readonly receiver?: ReceiverOptions;
@@ -97,7 +77,7 @@ export async function pageWorld({
     for (const handler of before) own.use(handler);
     return own.use('/ops', router);
   };
-  const port = await listen(app?.(router) ?? mounted());
+  const port = await listening(app?.(router) ?? mounted());
   const keep = async (event: object = fixtures.event('refund.made', { refund: { id: 'r-1' } })) => {
     const before = (await lettersOf(hooks)).length;
     await hooks.receive(receivable(event));

@@ -2,12 +2,10 @@
 
 import { spawnSync } from 'node:child_process';
 import { createHmac } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
 import http, { type IncomingHttpHeaders, type RequestListener, type ServerResponse } from 'node:http';
-import type { AddressInfo, Server } from 'node:net';
-import { networkInterfaces, tmpdir } from 'node:os';
+import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, expect } from '@jest/globals';
+import { expect } from '@jest/globals';
 import {
   type Attempt,
   type FaultKind,
@@ -15,6 +13,7 @@ import {
   type SimulatorOptions,
   startSimulator,
 } from 'payment-webhooks/simulator';
+import { afterwards, closeServer, listening, temporaryFolder } from '../../setup/afterwards.js';
 import { needing } from '../../setup/platform.js';
 import { openSocket } from '../../setup/raw-socket.js';
 
@@ -28,19 +27,7 @@ export interface Received {
 
 export type Answer = number | ((received: Received, response: ServerResponse) => void);
 
-const closers: (() => Promise<unknown>)[] = [];
-
-afterEach(async () => {
-  const failures: unknown[] = [];
-  // Every one, also after one that failed: what stays open keeps Jest from ending.
-  for (const close of closers.splice(0).reverse()) await close().catch((error) => failures.push(error));
-  if (failures.length > 0) throw failures[0];
-});
-
-/** Runs after the test. */
-export function afterwards(close: () => Promise<unknown>): void {
-  closers.push(close);
-}
+export { afterwards, listening, temporaryFolder };
 
 export async function simulator(options: SimulatorOptions = {}): Promise<Simulator> {
   const service = await startSimulator({ port: 0, ...options });
@@ -56,28 +43,7 @@ export async function startError(options: SimulatorOptions): Promise<Error> {
   throw new Error('The simulator started.');
 }
 
-/** A folder that is removed after the test. */
-export function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'simulator-'));
-  afterwards(async () => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
-
 export const stateFile = () => join(temporaryFolder(), 'state.json');
-
-/** Opens a free port, and closes it after the test. */
-export async function listening(server: Server, host = '127.0.0.1'): Promise<number> {
-  await new Promise<void>((resolve) => server.listen(0, host, resolve));
-  afterwards(() => close(server));
-  return (server.address() as AddressInfo).port;
-}
-
-function close(server: Server): Promise<unknown> {
-  return new Promise((resolve) => {
-    server.close(resolve);
-    if (server instanceof http.Server) server.closeAllConnections();
-  });
-}
 
 /** Whether this machine has the address. */
 export function hasAddress(address: string): boolean {
@@ -86,7 +52,7 @@ export function hasAddress(address: string): boolean {
 
 /** Serves this until the test is over. @returns its URL, without a path */
 export async function served(listener: RequestListener): Promise<string> {
-  return `http://127.0.0.1:${await listening(http.createServer(listener))}`;
+  return `http://127.0.0.1:${await listening(listener)}`;
 }
 
 /** An endpoint that records what it gets. `answers` are used in turn, the last one for ever. */
@@ -106,7 +72,7 @@ export async function endpoint(...answers: Answer[]) {
     });
   });
   const port = await listening(server);
-  return { url: `http://127.0.0.1:${port}/hooks`, port, received, close: () => close(server) };
+  return { url: `http://127.0.0.1:${port}/hooks`, port, received, close: () => closeServer(server) };
 }
 
 /** The first of what was delivered. */

@@ -182,7 +182,7 @@ function ReasonFilter({ loaded, find }: { loaded: Loaded; find: (text: string) =
   const toggle = () => navigate({ discarded: !route.discarded, letter: undefined });
   return (
     <FilterBar legend="Filter by reason" choices={choices} text={text} except="reason" find={find}>
-      <Button look="small quiet discarded" aria-pressed={route.discarded} text="Discarded" act={toggle} />
+      <Button look="small quiet" aria-pressed={route.discarded} text="Discarded" act={toggle} />
     </FilterBar>
   );
 }

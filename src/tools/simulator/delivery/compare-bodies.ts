@@ -11,7 +11,7 @@ export function compareBodies(before: string, after: string): string {
   if (changed === undefined) return 'the bytes differ';
   if (changed.length === 0) return 'the same JSON in other bytes';
   const more = changed.length > MAX_NAMED ? ` and ${changed.length - MAX_NAMED} more` : '';
-  return `it differs in ${changed.slice(0, MAX_NAMED).join(', ')}${more}`;
+  return `the bodies differ in ${changed.slice(0, MAX_NAMED).join(', ')}${more}`;
 }
 
 /** The paths of two JSON documents whose values differ; undefined if one is not JSON, or too long. */

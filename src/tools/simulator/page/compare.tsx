@@ -2,7 +2,13 @@
 import { useState } from 'preact/hooks';
 import { useLoaded } from '../../web/components/columns.js';
 import { Field } from '../../web/components/form.js';
-import { formatTime, plural, shortId, showInvisible } from '../../web/components/format.js';
+import {
+  formatTime,
+  formatTimeExactly,
+  plural,
+  shortId,
+  showInvisible,
+} from '../../web/components/format.js';
 import { compareBodies, fieldsOf } from '../delivery/compare-bodies.js';
 import { type Attempt, api, type Delivery, type Row } from './api.js';
 import { useSimulator } from './simulator.js';
@@ -57,15 +63,15 @@ function Differences({ one, other }: { one: Side; other: Side }) {
   return (
     <>
       <p role="status">
-        The bodies: {compareBodies(one.attempt.request.body, other.attempt.request.body)}.{' '}
+        Compared: {compareBodies(one.attempt.request.body, other.attempt.request.body)}.{' '}
         {plural(names.length - changed.length, 'other value')} in common.
       </p>
       <table class="headers compare mono wrap" aria-label="What differs">
         <thead>
           <tr>
             <th scope="col">Value</th>
-            <th scope="col">{nameOf(one)}</th>
-            <th scope="col">{nameOf(other)}</th>
+            <th scope="col">{nameOf(one, other)}</th>
+            <th scope="col">{nameOf(other, one)}</th>
           </tr>
         </thead>
         <tbody>
@@ -84,8 +90,9 @@ function Differences({ one, other }: { one: Side; other: Side }) {
   );
 }
 
-function nameOf({ delivery, attempt }: Side): string {
-  return `${shortId(delivery.id)}, attempt ${attempt.number}`;
+function nameOf({ delivery, attempt }: Side, other: Side): string {
+  const name = `Attempt ${attempt.number}`;
+  return delivery.id === other.delivery.id ? name : `${name} of ${shortId(delivery.id)}`;
 }
 
 function factsOf({ delivery, attempt }: Side): Map<string, string> {
@@ -94,15 +101,14 @@ function factsOf({ delivery, attempt }: Side): Map<string, string> {
     ['Event', delivery.event_name],
     ['Event ID', delivery.event_id],
     ['URL', request.url],
-    ['Sent', attempt.started_at],
+    ['Sent', formatTimeExactly(attempt.started_at)],
     ['Answer', String(response?.status ?? error?.code)],
-    ['SHA-256 of the body', request.body_sha256],
   ]);
-  for (const [name, value] of request.headers) facts.set(`${name.toLowerCase()}:`, value);
   try {
     for (const [path, value] of fieldsOf(request.body)) facts.set(path, value);
   } catch {
     // Not JSON, or too long: the digest tells.
   }
-  return facts;
+  for (const [name, value] of request.headers) facts.set(`${name.toLowerCase()}:`, value);
+  return facts.set('SHA-256 of the body', request.body_sha256);
 }

@@ -157,7 +157,8 @@ const CHOICES: readonly (readonly [label: string, statuses: readonly ShownStatus
 ];
 
 function StatusFilter({ found: { search, ofAnyStatus, find } }: { found: Found }) {
-  const { query } = useSimulator().route;
+  const { route, settings } = useSimulator();
+  const { query } = route;
   const chosen = search.tokens.get('status') ?? [];
   const all = ofAnyStatus.map(shownStatus);
   const choices = CHOICES.map(([label, statuses, always]) => {
@@ -168,7 +169,8 @@ function StatusFilter({ found: { search, ofAnyStatus, find } }: { found: Found }
       icon: icon && <Icon name={icon} tone={icon} />,
       count: icon ? all.filter((status) => statuses.includes(status)).length : all.length,
       pressed,
-      always,
+      // The real service retries, and does not tell when.
+      always: always && !(settings?.capture && icon === 'retrying'),
       choose: () => find(withStatus(query, pressed ? [] : statuses)),
     };
   });

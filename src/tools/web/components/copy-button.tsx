@@ -48,7 +48,7 @@ export function CopyButton({ text, label, name = label, look = '' }: CopyButtonP
 /** A text to use elsewhere, such as an id. */
 export function CopyLine({ label, name, text }: { label: string; name: string; text: string }) {
   return (
-    <p class="cluster">
+    <p class="cluster copy-line">
       <span class="muted">{label}</span>
       <span class="mono wrap">{showInvisible(text)}</span>
       <CopyButton label="Copy" name={`Copy ${name}`} text={text} look="quiet small" />
