@@ -38,7 +38,7 @@ function watched({
 }
 
 describe('a statement of several calls', () => {
-  test('has them in the order of their keys, whoever came first', async () => {
+  test('has them in the order of their keys, not in that of their arrival', async () => {
     const { sent, ask } = watched();
     expect(await ask(call('b'), call('c'), call('a'))).toEqual(['together', 'together', 'together']);
     expect(sent).toEqual([['a', 'b', 'c']]);
