@@ -4,13 +4,15 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, expect } from '@jest/globals';
+import { afterEach, expect, test } from '@jest/globals';
+import { buildSync } from 'esbuild';
 import { fixtures, signedDelivery } from 'payment-webhooks/testing';
 import { codeBlocks } from './setup/markdown.js';
 import { needing } from './setup/platform.js';
 import { ROOT, shell, start } from './setup/shell.js';
 
-const MOST_BYTES = 900_000;
+const MOST_BYTES = 800_000;
+const MOST_BYTES_AT_START = 200_000;
 const PRIVATE_KEY = 'pri_bundled';
 const ESBUILD = join(ROOT, 'node_modules/esbuild/bin/esbuild');
 
@@ -47,6 +49,29 @@ needing('bash').test.each(['cjs', 'esm'])('as %s it needs no package beside it',
   const port = Number(/port (\d+)/.exec(running.output())?.[1]);
   expect([await deliver(port, 'with a length'), await deliver(port, 'in chunks')]).toEqual([200, 200]);
   expect(running.output()).toContain('order-1042 is paid');
+});
+
+test('with splitting, what only an unusual delivery needs is not loaded at start-up', () => {
+  const { outputs } = buildSync({
+    stdin: { contents: "export { receiver } from './src/index.ts';", resolveDir: ROOT },
+    bundle: true,
+    minify: true,
+    splitting: true,
+    platform: 'node',
+    format: 'esm',
+    outdir: 'not-written',
+    write: false,
+    metafile: true,
+  }).metafile;
+  const start = Object.keys(outputs).find((file) => outputs[file]?.entryPoint === '<stdin>') ?? '';
+  const loaded = new Set([start]);
+  for (const file of loaded) {
+    for (const { path, kind } of outputs[file]?.imports ?? [])
+      if (kind === 'import-statement') loaded.add(path);
+  }
+  const bytes = [...loaded].reduce((sum, file) => sum + (outputs[file]?.bytes ?? 0), 0);
+  expect(bytes).toBeGreaterThan(50_000);
+  expect(bytes).toBeLessThan(MOST_BYTES_AT_START);
 });
 
 async function deliver(port: number, how: 'with a length' | 'in chunks'): Promise<number | undefined> {

@@ -86,7 +86,7 @@ export class DeliveryContext implements HandlerContext {
 }
 
 export const NO_ONCE =
-  'once() needs a store in the database of its writes: postgresStore() or sqlStore(). In unit tests use fakeOnce() of payment-webhooks/testing.';
+  'once() needs an inbox in the database of its writes, by a client with transactions: postgresInbox(), sqlInbox() or sqliteInbox(). In unit tests use fakeOnce() of payment-webhooks/testing.';
 const NO_TRANSACTION =
   'context.transaction does not exist. Use once: await once(async (tx) => { … }) commits your writes exactly once.';
 

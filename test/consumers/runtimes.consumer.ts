@@ -1,8 +1,6 @@
 // hooks.fetch() on Bun, Deno and workerd, each of them started for real, in a folder without Express.
-import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync } from 'node:fs';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { fixtures } from '../../src/fixtures/fixture.js';
@@ -14,11 +12,11 @@ import { head, openSocket } from '../setup/raw-socket.js';
 import { ROOT, type Running, start } from '../setup/shell.js';
 import { until } from '../setup/waiting.js';
 import { type Consumer, consumer } from './consumer.js';
+import { installRuntime } from './install-runtime.js';
 import { redisOverHttp } from './redis-over-http.js';
 
 const KEY = 'pri_of_all_runtimes';
 const IN_FLIGHT = 8;
-const CACHE = join(tmpdir(), 'payment-webhooks-runtimes');
 
 type Environment = Readonly<Record<string, string>>;
 
@@ -77,23 +75,6 @@ const worker :Workerd.Worker = (
 `;
 }
 
-/**
- * Installs it from npm unless an earlier run has. At once, since a test that is skipped has to be named before any test runs.
- *
- * @returns why it cannot be run here
- */
-function install({ package: name, command }: Runtime, bin: string): string | undefined {
-  const runs = () => spawnSync(join(bin, command), ['--version']).status === 0;
-  if (runs()) return undefined;
-  const cwd = join(CACHE, name);
-  mkdirSync(cwd, { recursive: true });
-  writeFileSync(join(cwd, 'package.json'), '{ "private": true }');
-  const args = ['install', '--no-audit', '--no-fund', '--loglevel=error', name];
-  if (spawnSync('npm', args, { cwd, timeout: 240_000 }).status !== 0)
-    return `npm cannot install ${name} here`;
-  return runs() ? undefined : `${command} does not run here`;
-}
-
 /** An event whose order tells the handler what to do. */
 function paid(order_id = 'any') {
   return fixtures.transactionPaid({ payload: { transaction: { order_id } } });
@@ -109,8 +90,7 @@ function shown(file: string): string {
 const sign = (content: unknown) => delivery(content, KEY);
 
 for (const runtime of RUNTIMES) {
-  const bin = join(CACHE, runtime.package, 'node_modules/.bin');
-  const missing = install(runtime, bin);
+  const { bin, missing } = installRuntime(runtime);
   const suite = missing ? describe.skip : describe;
 
   suite(`on ${runtime.name}${missing ? ` (${missing})` : ''}`, () => {

@@ -1,4 +1,4 @@
-// Letters by their cause: 1,000 letters of seven bugs in every store, counted, replayed and discarded by cause, exactly those.
+// Letters by their cause: 280 letters of seven bugs in every store, counted, replayed and discarded by cause, exactly those.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
@@ -23,7 +23,8 @@ import { describeEachClient, type SqlLetters, sqlServers } from '../setup/sql-le
 import { until } from '../setup/waiting.js';
 import { pageWorld } from '../tools/letters/page-world.js';
 
-const LETTERS = 1_000;
+/** More than a page of any list. */
+const LETTERS = 280;
 const AT_ONCE = 20;
 const SECRET = 'Lovelace';
 const SQL = ['pg pool', 'mysql2 query', 'sqlite'] as const;
@@ -135,12 +136,12 @@ function tellsCausesApart(open: (options: object) => DeadLetterStore) {
   );
 }
 
-describe('1,000 letters of seven bugs in memory', () => {
+describe('280 letters of seven bugs in memory', () => {
   tellsCausesApart(() => memoryDeadLetters({ max: LETTERS }));
 });
 
 describeEachClient(
-  '1,000 letters of seven bugs through %s',
+  '280 letters of seven bugs through %s',
   (client) => {
     let opened: SqlLetters;
     beforeAll(async () => {
@@ -159,7 +160,7 @@ describeEachClient(
   SQL,
 );
 
-needing('redis-server').describe('1,000 letters of seven bugs in Redis', () => {
+needing('redis-server').describe('280 letters of seven bugs in Redis', () => {
   let client: Redis;
   beforeAll(() => {
     client = new Redis(process.env.TEST_REDIS_URL ?? '');

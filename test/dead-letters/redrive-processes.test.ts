@@ -9,6 +9,7 @@ import { until } from '../setup/waiting.js';
 import { refundThatFails, workerProcesses } from './worker-processes.js';
 
 const PROCESSES = 3;
+const LETTERS = 80;
 const KILLS = 6;
 const CONCURRENCY = 2;
 const TIMEOUT_MS = 120_000;
@@ -26,13 +27,13 @@ needing('postgres', 'redis-server', 'SQLite').describe('redrive in three process
   }
 
   test.each<SharedMode>(['once', 'redis', 'sqlite'])(
-    'processes each of 200 letters once that fail twice, and processes are killed: %s',
+    'processes each of 80 letters once that fail twice, and processes are killed: %s',
     async (mode) => {
       // Two tries fail on purpose. On a busy machine others may, for which there are more.
       const delays = [2_000, ...Array<number>(15).fill(1_500)];
       const dueAfter = (run: number) => delays.slice(0, run).reduce((sum, delay) => sum + delay, 0);
       const redrive = { delays, every: '500ms', concurrency: CONCURRENCY };
-      const { name, hooks, rows, startWorker, ...kept200 } = await kept(mode, 200, 2);
+      const { name, hooks, rows, startWorker, ...kept80 } = await kept(mode, LETTERS, 2);
       const keptAt = new Map((await lettersOf(hooks)).map((letter) => [letter.eventId, +letter.keptAt]));
       const workers = await Promise.all(Array.from({ length: PROCESSES }, () => startWorker({ redrive })));
       const kills = (async () => {
@@ -45,12 +46,12 @@ needing('postgres', 'redis-server', 'SQLite').describe('redrive in three process
       await until(async () => (await lettersOf(hooks)).length === 0, 90_000);
       await kills;
 
-      const effects = await kept200.effects();
+      const effects = await kept80.effects();
       // Only what is written inside `once` is exact when a process crashes between effect and completion.
       if (mode === 'once') expect(effects).toEqual([...keptAt.keys()].sort());
-      expect(new Set(effects).size).toBe(200);
-      expect(effects.length - 200).toBeLessThanOrEqual(KILLS * CONCURRENCY);
-      expect(await kept200.overlapping('a.began')).toEqual([]);
+      expect(new Set(effects).size).toBe(LETTERS);
+      expect(effects.length - LETTERS).toBeLessThanOrEqual(KILLS * CONCURRENCY);
+      expect(await kept80.overlapping('a.began')).toEqual([]);
       const runs = await rows(
         `SELECT event_id, (extract(epoch FROM began) * 1000)::float8 AS at,
            row_number() OVER (PARTITION BY event_id ORDER BY number)::int AS run FROM ${name}.run`,

@@ -159,7 +159,7 @@ describe('what is refused, and what to do', () => {
     [
       'prune as a duration',
       () => redisInbox({ sendCommand, prune: '1h' as never }),
-      'prune is "1h". Pass false to prune yourself, or leave it out.',
+      'prune is "1h". Pass true or false.',
     ],
     ['a retention', () => memoryInbox({ retention: 'soon' }), 'retention is "soon"'],
     ['a key that is too short', () => postgresInbox({ pool, encryptionKeys: ['short'] }), 'encryptionKeys'],

@@ -548,7 +548,8 @@ describe('in a store whose handlers have no once', () => {
   const prefix = `once:${randomBytes(6).toString('hex')}:`;
   afterAll(() => client.disconnect());
   const redis = redisStore({ sendCommand: (...args: [string, ...string[]]) => client.call(...args), prefix });
-  const NEEDS = /^once\(\) needs a store in the database of its writes: postgresStore\(\) or sqlStore\(\)/;
+  const NEEDS =
+    /^once\(\) needs an inbox in the database of its writes, by a client with transactions: postgresInbox\(\), sqlInbox\(\)/;
 
   const refusesOnce = async (store: ReceiverOptions['store']) => {
     for (const isSwallowed of [false, true]) {

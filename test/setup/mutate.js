@@ -50,6 +50,8 @@ export const MUTATED = {
     'hints',
   ],
   'src/stores/memory.ts': ['stores/memory'],
+  'src/stores/sql/batches.ts': ['stores/batches'],
+  'src/stores/sql/sqlite.ts': ['stores/sqlite', 'stores/batches'],
   'src/http/read-body.ts': ['http/read-body', 'receiver/capture-body', 'receiver/fetch', 'receiver/memory'],
   'src/http/send-answer.ts': ['receiver/respond', 'receiver/fetch', 'receiver', 'receiver/capture-body'],
   'src/receiver/capture-body.ts': [

@@ -1,3 +1,5 @@
+/** A driver of SQLite, for `isMissing`. */
+export const SQLITE: string;
 /** Programs that tests need next to Node. */
 export function findProgram(name: string): string | undefined;
 export function isMissing(name: string): boolean;

@@ -3,34 +3,20 @@ import { AsyncResource } from 'node:async_hooks';
 import { PRUNER, type Pruner } from '../../claims/pruner.js';
 import type { DeadLetterStore } from '../../contracts/dead-letter-store.js';
 import type { IdempotencyStore } from '../../contracts/idempotency-store.js';
-import { ConfigurationError } from '../../errors.js';
-import { show } from '../../misuse.js';
-import { anything, type OptionRule, option, RETENTION } from '../../options/define-options.js';
+import { boolean, type OptionRule, option } from '../../options/define-options.js';
+import { LETTER_RULES, type LetterOptions } from '../letters/stored-letters.js';
 
 /** What every inbox outside of this process takes. */
-export interface InboxOptions {
+export interface InboxOptions extends LetterOptions {
   /** How long ids and letters are kept: `ms`-style string or milliseconds. @default '30d' */
   readonly retention?: number | string | undefined;
-  /**
-   * 32 random bytes each, as they are or as a base64 string. The first encrypts bytes, headers and issues of letters; all of them
-   * decrypt. @default none: stored letters can be read and changed
-   */
-  readonly encryptionKeys?: readonly (Uint8Array | string)[] | undefined;
   /** With `false`, expired rows stay until you call `prune()` of the inbox's `store` and `deadLetters`. @default true */
   readonly prune?: boolean | undefined;
 }
 
-export const INBOX_RULES: {
-  readonly retention: OptionRule<number>;
-  readonly encryptionKeys: OptionRule<InboxOptions['encryptionKeys']>;
-  readonly prune: OptionRule<boolean>;
-} = {
-  retention: RETENTION,
-  encryptionKeys: anything(),
-  prune: option(true, (value) => {
-    if (typeof value === 'boolean') return value;
-    throw new ConfigurationError(`prune is ${show(value)}. Pass false to prune yourself, or leave it out.`);
-  }),
+export const INBOX_RULES: typeof LETTER_RULES & { readonly prune: OptionRule<boolean> } = {
+  ...LETTER_RULES,
+  prune: option(true, boolean),
 };
 
 /** Tests shorten it. */

@@ -1,6 +1,7 @@
 // An inbox in two SQL tables, which it creates when they are missing.
 import { ConfigurationError, StoreError } from '../../errors.js';
 import { anything, type OptionRule, type OptionValues } from '../../options/define-options.js';
+import { withDeadline } from '../../time.js';
 import { type SqlLetterRows, storedInSql } from '../letters/sql-rows.js';
 import { hasCode, isMissingTable } from '../sql/conflicts.js';
 import type { Connections } from '../sql/connections.js';
@@ -42,18 +43,9 @@ export function inboxInTables<Extra extends object>(
     throw new ConfigurationError(
       `eventTable and deadLetterTable are both "${eventTable}". Give each its own table.`,
     );
-  // One table after the other: some clients of SQLite have one connection for all transactions.
-  let created: Promise<void> = Promise.resolve();
+  const inTurn = oneByOne();
   const creating = (table: string, file: string, migrate: () => Promise<void>) =>
-    creatingTable(
-      connections,
-      () => {
-        created = created.then(migrate, migrate);
-        return created;
-      },
-      `The table ${table} does not exist, and cannot be created`,
-      file + files,
-    );
+    creatingTable(connections, inTurn, migrate, table, file + files);
   const store: TableStore<object> = sqlEngine({
     connections: creating(eventTable, 'webhook-event', () => store.migrate()),
     dialect: new Dialect(eventTable),
@@ -83,37 +75,56 @@ const NOT_CREATED: ReadonlySet<unknown> = new Set([
 /** Not the end of a claim: in a table that somebody has just dropped it would find its claim lost, and the event would run again. */
 const MAY_CREATE = /\b(?:INSERT|DELETE)\b|^\s*SELECT\b/;
 
+type InTurn = (work: () => Promise<void>) => Promise<void>;
+
+/** Whoever is before may never end: its connection is silent, or its request in a Worker is over. */
+const TURN_MS = 1_000;
+
+/** One table after the other: some clients of SQLite have one connection for all transactions. */
+function oneByOne(): InTurn {
+  let last = Promise.resolve();
+  return (work) => {
+    last = withDeadline(last, TURN_MS, () => {}).then(work, work);
+    return last;
+  };
+}
+
 /**
  * A statement that finds no table creates it, and runs once more: it has changed nothing. Not inside a transaction of the user,
  * which CREATE TABLE would commit in MySQL; and none of those comes before the claim that creates the table.
  */
 function creatingTable(
   connections: Connections,
+  inTurn: InTurn,
   migrate: () => Promise<void>,
-  problem: string,
+  table: string,
   file: string,
 ): Connections {
-  // Deliveries that find no table at the same time create it once.
-  let creation: Promise<void> | undefined;
+  let created = 0;
   const create = async () => {
     try {
       await migrate();
+      created += 1;
     } catch (cause) {
       if (!hasCode(cause, NOT_CREATED)) throw cause;
-      const cure = `Run docs/sql/${file} as a role that may create it, and grant this one SELECT, INSERT, UPDATE and DELETE.`;
-      throw new StoreError(`${problem} by this role. ${cure}`, { cause });
+      throw new StoreError(
+        `The table ${table} does not exist, and cannot be created by this role. Run docs/sql/${file} as a role that may create it, ` +
+          'and grant this one SELECT, INSERT, UPDATE and DELETE.',
+        { cause },
+      );
     }
   };
   const withTable = async <Value>(work: () => Promise<Value>, mayCreate = true): Promise<Value> => {
+    const before = created;
     try {
       return await work();
     } catch (error) {
       if (!mayCreate || !isMissingTable(error)) throw error;
     }
-    creation ??= create().finally(() => {
-      creation = undefined;
+    // Those that find no table at the same time wait for the first of them.
+    await inTurn(async () => {
+      if (created === before) await create();
     });
-    await creation;
     return work();
   };
   return {

@@ -41,7 +41,7 @@ export const list = command({
   about: `Lists the webhooks on the account. ${WHERE}`,
   options: serviceOptions,
   examples: {
-    'payment-webhooks webhooks list': 'those of the simulator',
+    'payment-webhooks webhooks list': 'the webhooks of the simulator',
     'payment-webhooks webhooks list --live --json | jq -r .url': 'the live URLs',
   },
   async run({ values, terminal }) {
@@ -74,7 +74,7 @@ export const update = command({
     url: text({ URL: 'https://shop.example/hooks' }, 'Deliver to this URL from now on.'),
     events: eventsOption,
   },
-  examples: { 'payment-webhooks webhooks update 42 --events transaction.paid': 'deliver that event only' },
+  examples: { 'payment-webhooks webhooks update 42 --events transaction.paid': 'deliver this event only' },
   async run({ positionals: [id = ''], values, terminal }) {
     const { url, ...rest } = values;
     const choice = { ...rest, names: { url: '--url' } };

@@ -6,11 +6,9 @@ import type { Simulator } from '../simulator/simulator.js';
 import type { DemoEndpoint } from './demo-endpoint.js';
 import { type Output, table } from './print.js';
 
-/** What the command `simulate` runs. */
 export interface Simulation {
   readonly service: Simulator;
   readonly output: Output;
-  /** Its addresses for other machines. */
   readonly otherUrls: readonly string[];
   readonly forwards: readonly string[];
   readonly demo: DemoEndpoint | undefined;

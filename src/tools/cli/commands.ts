@@ -52,7 +52,6 @@ export const commands: readonly Row[] = Object.entries(TOPICS).flatMap(([topic, 
   }),
 );
 
-/** The command at the beginning of `words`, and the words after it. */
 export function findCommand(words: readonly string[]): { row: Row; rest: readonly string[] } | undefined {
   const lengthOf = (name: string) => name.split(' ').length;
   const row = commands.find(({ name }) => name === words.slice(0, lengthOf(name)).join(' '));

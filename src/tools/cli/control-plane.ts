@@ -36,7 +36,6 @@ export function notASimulator({ source }: SimulatorUrl): UsageError {
   return new UsageError(`${source} is not the address of a simulator. Pass one like ${DEFAULT_URL}.`);
 }
 
-/** Why a fetch failed, if its cause tells. */
 export function explainUnreachable({ address, source }: SimulatorUrl, cause: unknown): string | undefined {
   const { origin, port } = new URL(address);
   const { code, message } = Object(cause) as { code?: string; message?: string };

@@ -11,11 +11,10 @@ import {
   type LetterPage,
   openLetterPage,
   pageOptions,
+  WITH_PAGE,
 } from './letter-page.js';
 import { indented, type ProgressBar, printable, progressBar, table } from './print.js';
 import { confirm } from './read-input.js';
-
-const WITH_PAGE = '--page https://shop.example/ops/webhooks --token-file token.txt';
 
 export const list = command({
   about: 'Lists the dead letters of an app, oldest first: authentic events that were not processed.',
@@ -105,8 +104,8 @@ export const discard = command({
     ...pageOptions,
   },
   examples: {
-    [`payment-webhooks dead-letters discard --id "$LETTER_ID" --because "test data" ${WITH_PAGE}`]: 'one',
-    [`payment-webhooks dead-letters discard --event 'test.*' --because "test data" ${WITH_PAGE}`]: 'several',
+    [`payment-webhooks dead-letters discard --id "$LETTER_ID" --because "test data" ${WITH_PAGE}`]: 'one letter',
+    [`payment-webhooks dead-letters discard --event 'test.*' --because "test data" ${WITH_PAGE}`]: 'every letter that matches',
   },
   async run({ values, terminal }) {
     const { because = '' } = values;
@@ -189,7 +188,6 @@ async function replayLetters(page: LetterPage, request: object, bar: ProgressBar
   throw new CommandError(message, EXIT.failed, 'REPLAY_CUT');
 }
 
-/** How the letters of each event ended, and what to do about those that are left. */
 function replayText(report: ReplayReport): string {
   const endsIn = (counts: ReplayCounts) => ORDER.filter((end) => counts[end] > 0);
   const countsIn = (counts: ReplayCounts) => endsIn(counts).map((end) => `${counts[end]} ${ENDS[end].label}`);

@@ -32,7 +32,7 @@ export const list = command({
     ...controlOptions,
   },
   examples: {
-    'payment-webhooks deliveries list': 'the last twenty',
+    'payment-webhooks deliveries list': 'the latest twenty',
     'payment-webhooks deliveries list --status failed,retrying': 'those that need attention',
     'payment-webhooks deliveries list --json --limit 500 | jq -r .status': 'for programs',
   },
@@ -50,7 +50,7 @@ export const show = command({
     'Shows one delivery: each attempt with its diagnosis, and the request and answer of the last attempt.',
   arguments: [ID_ARGUMENT],
   options: attemptOptions,
-  examples: { 'payment-webhooks deliveries show 0b6d9d55': 'by the first digits of its id' },
+  examples: { 'payment-webhooks deliveries show 0b6d9d55': 'the first digits of the id are enough' },
   async run({ positionals: [id = ''], values, terminal }) {
     const delivery = await findDelivery(controlPlane(values, terminal), id);
     return { values: [delivery], text: deliveryText(delivery, chosenAttempt(delivery, values.attempt)) };
@@ -81,7 +81,7 @@ export const resend = command({
     ...controlOptions,
   },
   examples: {
-    'payment-webhooks deliveries resend 0b6d9d55': 'one',
+    'payment-webhooks deliveries resend 0b6d9d55': 'send one event again',
     'payment-webhooks deliveries resend --failed': 'all that failed, after you fixed the endpoint',
   },
   async run({ positionals: [id], values, terminal }) {
@@ -123,7 +123,7 @@ export const clear = command({
   about:
     'Deletes the finished deliveries from the history of the simulator: delivered, failed and cancelled ones. Those with a pending retry stay, and are retried.',
   options: controlOptions,
-  examples: { 'payment-webhooks deliveries clear': 'before the next try' },
+  examples: { 'payment-webhooks deliveries clear': 'an empty list before the next test' },
   async run({ values, terminal }) {
     const control = controlPlane(values, terminal);
     const { data } = await control.delete<{ data: { deleted: number; kept: number } }>('/deliveries');

@@ -82,7 +82,6 @@ export const doctor = command({
 
 const NAME_WIDTH = 52;
 
-/** Prints how each check ended, and counts them. */
 function checklistOf(terminal: Terminal, json: boolean, total: number) {
   const output = outputTo(terminal, json);
   const progress = progressBar(terminal);

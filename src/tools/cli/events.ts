@@ -1,15 +1,13 @@
 // `events …`: what the store of an app remembers of an event, through its dead-letter page.
 import { command, flag } from './command.js';
 import { notEmpty } from './flag-values.js';
-import { openLetterPage, pageOptions } from './letter-page.js';
+import { openLetterPage, pageOptions, WITH_PAGE } from './letter-page.js';
 import { printable } from './print.js';
 import { confirm } from './read-input.js';
 
-const WITH_PAGE = '--page https://shop.example/ops/webhooks --token-file token.txt';
-
 export const forget = command({
   about:
-    'Lets an event run again: deletes what the store remembers of it, also that handlers have written inside once. Its next delivery or replay then runs every handler, and their effects happen a second time. An event in progress is not forgotten. It asks first; without a terminal, pass --yes.',
+    'Lets an event run again: deletes what the store remembers of it, and the rows of once. The next delivery or replay runs every handler again, and writes again. An event in progress is not forgotten. It asks first; without a terminal, pass --yes.',
   arguments: [{ name: 'ID', about: 'the id of the event, as logs and dead letters show it', read: notEmpty }],
   options: {
     sandbox: flag('The event of the sandbox with this id.'),

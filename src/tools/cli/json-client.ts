@@ -33,7 +33,6 @@ export function isAnswer(error: unknown, status: number): error is AnswerError {
 
 /** One kind of server, and how to explain its failures. */
 interface Server {
-  /** What the paths are appended to. */
   readonly address: string;
   readonly answerMs: number;
   readonly headers?: Readonly<Record<string, string>>;

@@ -73,7 +73,6 @@ export const learn = command({
   },
 });
 
-/** From the page, from files, or else from standard input. */
 async function* givenBodies(invocation: Invocation<typeof options>): AsyncGenerator<unknown> {
   const { values, terminal } = invocation;
   if (values.page !== undefined) {

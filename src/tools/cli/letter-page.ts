@@ -6,7 +6,15 @@ import type { ReplayFilter } from '../../dead-letters/dead-letter-filter.js';
 import { secretFault } from '../../misuse.js';
 import { isKeyId } from '../../signature.js';
 import type { JsonLetter, LetterList, Revealed } from '../letters/server/letter-json.js';
-import { CommandError, connectionExitCode, EXIT, jsonOption, text, UsageError } from './command.js';
+import {
+  CommandError,
+  connectionExitCode,
+  EXIT,
+  jsonOption,
+  text,
+  UsageError,
+  type Values,
+} from './command.js';
 import { defined, duration, eventPattern, notEmpty, oneOf } from './flag-values.js';
 import { AnswerError, jsonClient } from './json-client.js';
 import { readLines } from './read-input.js';
@@ -16,7 +24,7 @@ const ANSWER_MS = 30_000;
 export type LetterPage = Awaited<ReturnType<typeof openLetterPage>>;
 
 /** @throws {CommandError} for an address that the token must not be sent to, or a file without a token */
-export async function openLetterPage({ page, 'token-file': file }: PageChoice) {
+export async function openLetterPage({ page, 'token-file': file }: Values<typeof pageOptions>) {
   const address = pageAddress(page);
   const { origin } = new URL(address);
   const client = jsonClient({
@@ -87,7 +95,6 @@ function refused(
   return new CommandError(other, EXIT.failed, 'NO_DEAD_LETTER_PAGE');
 }
 
-/** The most that the page lists at once. */
 const MAX_LETTERS = 100;
 
 const reasons = [...REASONS];
@@ -114,12 +121,10 @@ export const filterOptions = {
   }),
 } as const;
 
-type FilterValues = { readonly [Name in keyof typeof filterOptions]?: string };
-
 /** The filter as text, which the page checks again. */
 export type LetterFilter = { readonly [Name in keyof ReplayFilter]?: string | undefined };
 
-export function filterOf(values: FilterValues): LetterFilter {
+export function filterOf(values: Values<typeof filterOptions>): LetterFilter {
   const { reason, event, 'event-id': eventId, 'key-id': keyId, cause, since, id } = values;
   return defined({ reason, event, eventId, keyId, cause, since, id });
 }
@@ -135,6 +140,9 @@ function since(name: string, text: string): string {
   return text;
 }
 
+/** In the examples of commands. */
+export const WITH_PAGE = '--page https://shop.example/ops/webhooks --token-file token.txt';
+
 export const pageOptions = {
   page: text(
     { URL: 'https://shop.example/ops/webhooks' },
@@ -147,8 +155,6 @@ export const pageOptions = {
   ),
   json: jsonOption,
 } as const;
-
-type PageChoice = { readonly [Name in 'page' | 'token-file']?: string };
 
 /** Ends with a slash. The messages do not quote it, because it may hold a password. */
 function pageAddress(typed: string | undefined): string {

@@ -3,7 +3,16 @@ import { AuthenticationError, ConnectionError } from '../../client/errors.js';
 import { isLoopback, type ServiceClientOptions } from '../../client/options.js';
 import { ServiceClient } from '../../client/service-client.js';
 import { isSandboxKey, isSimulatorKey, keysIn } from '../../signature.js';
-import { CommandError, EXIT, flag, jsonOption, keyFileOption, type Terminal, UsageError } from './command.js';
+import {
+  CommandError,
+  EXIT,
+  flag,
+  jsonOption,
+  keyFileOption,
+  type Terminal,
+  UsageError,
+  type Values,
+} from './command.js';
 import {
   explainUnreachable,
   notASimulator,
@@ -23,10 +32,7 @@ export const serviceOptions = {
   json: jsonOption,
 } as const;
 
-export interface ServiceChoice {
-  readonly url?: string;
-  readonly live?: boolean;
-  readonly 'key-file'?: string;
+interface ServiceChoice extends Values<typeof serviceOptions> {
   /** Names for the options of the call in messages. */
   readonly names?: TypedNames;
 }

@@ -59,7 +59,6 @@ export const verify = command({
   },
 });
 
-/** Why the signature is not that of the body by one of the keys. */
 export function explainMismatch(signature: string, body: Buffer, keys: readonly string[]): Finding {
   const signatures = (bytes: Uint8Array) => keys.map((key) => signBody(bytes, key));
   const digits = signature.trim().toLowerCase();
@@ -70,7 +69,6 @@ export function explainMismatch(signature: string, body: Buffer, keys: readonly 
   );
 }
 
-/** The mistake that explains why a signature does not match. */
 interface Finding {
   readonly difference: string;
   readonly message: string;

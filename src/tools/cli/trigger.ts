@@ -203,7 +203,6 @@ export function addedFields(name: string, data: string | undefined, sets: readon
   });
 }
 
-/** The paths of all fields, as --set takes them. */
 function pathsOf(value: unknown, path: string): string[] {
   if (!isMap(value)) return [];
   return Object.entries(value).flatMap(([name, each]) => {

@@ -3,7 +3,6 @@ import { ConfigurationError } from '../../errors.js';
 import { keyFault, type SigningKey, signingKey } from '../../signature.js';
 import { DEVELOPER, type Scope, type SeededAccount, seeds } from './seeds.js';
 
-/** The developer account's two keys. */
 export interface KeyPair {
   readonly privateKey: string;
   readonly sandboxKey: string;
@@ -60,7 +59,6 @@ export class Accounts {
     return callerOf(this.#ownerOf(privateKeyIn(credential), sandbox), 'all');
   }
 
-  /** The id of the account with this key. */
   #ownerOf(key: string | undefined, sandbox: boolean): string | undefined {
     const { privateKey, sandboxKey } = this.current;
     if (key === (sandbox ? sandboxKey : privateKey)) return DEVELOPER;
@@ -75,7 +73,6 @@ function callerOf(id: string | undefined, scopes: Caller['scopes']): Caller | un
   return account && { account, scopes };
 }
 
-/** The reason to answer 403; undefined if the request is allowed. */
 export function forbidden({ account, scopes }: Caller, needed: Scope): string | undefined {
   if (!account.active) return 'The account is inactive.';
   if (!account.identity_verified) return "The account's identity is not verified.";

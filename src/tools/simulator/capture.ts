@@ -17,7 +17,7 @@ import {
   type HeaderPair,
   newDelivery,
   type SignatureFinding,
-  type SimulatedDelivery,
+  type SimulatedAttempt,
   type SimulatedEvent,
 } from './delivery/simulated-delivery.js';
 import type { FirstHandler, Service } from './service.js';
@@ -28,8 +28,9 @@ import type { SimulatorStore } from './simulator-store.js';
 /** More than the receiver accepts: a body that is too large for the app is recorded with its answer. */
 const MAX_BODY = 1_000_000;
 const MAX_AT_ONCE = 64;
-/** Of bodies and answers. Strangers can send as much as they like. */
+/** Of bodies, headers and answers. Strangers can send as much as they like. */
 const MAX_BYTES_KEPT = 64_000_000;
+const HEADER_BYTES = 100;
 /** More than the receiver takes, so that its own answer comes first. */
 const TIMEOUT_MS = 15_000;
 
@@ -166,19 +167,30 @@ function recordIn({ store, randomness, scheduler, baseUrl }: Service, event: Sim
   return known;
 }
 
-/** The newest stay, and 500 of them at most. One in progress is still answered. */
-function dropOldest(store: SimulatorStore): void {
+/** The newest attempts stay, of 500 deliveries at most. One in progress is still answered. */
+export function dropOldest(store: SimulatorStore): void {
   let kept = 0;
-  for (const [index, delivery] of store.allDeliveries().reverse().entries()) {
-    kept += bytesOf(delivery);
-    if (kept > MAX_BYTES_KEPT && index > 0) store.remove(delivery);
+  for (const delivery of store.allDeliveries().reverse()) {
+    const { event, attempts } = delivery;
+    kept += event.body.byteLength;
+    const isTooMuch = (attempt: SimulatedAttempt) => {
+      kept += bytesOf(attempt, event);
+      return kept > MAX_BYTES_KEPT;
+    };
+    const dropped = attempts.findLastIndex(isTooMuch) + 1;
+    if (dropped > 0 && dropped === attempts.length) store.remove(delivery);
+    else attempts.splice(0, dropped);
   }
 }
 
-function bytesOf({ event, attempts }: SimulatedDelivery): number {
-  const bodies = new Set([event.body, ...attempts.map(({ body }) => body)]);
-  const answers = attempts.reduce((sum, { response }) => sum + (response?.body.length ?? 0), 0);
-  return [...bodies].reduce((sum, { byteLength }) => sum + byteLength, answers);
+/** Its share of the memory. A header takes more than its characters, so that thousands of short ones count. */
+function bytesOf({ body, url, headers, response }: SimulatedAttempt, event: SimulatedEvent): number {
+  const own = body === event.body ? 0 : body.byteLength;
+  const answer = response?.headers ?? [];
+  return [...headers, ...answer].reduce(
+    (sum, [name, value]) => sum + name.length + value.length + HEADER_BYTES,
+    own + url.length + (response?.body.length ?? 0),
+  );
 }
 
 /** The app's answer, or one that makes the service try again. */

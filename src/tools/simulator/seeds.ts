@@ -12,7 +12,6 @@ export interface SeededAccount {
   readonly identity_verified: boolean;
 }
 
-/** A predefined private key. */
 export interface SeededKey {
   readonly key: string;
   readonly account: string;
@@ -21,7 +20,6 @@ export interface SeededKey {
   readonly shows: string;
 }
 
-/** A predefined OAuth access token. */
 export interface SeededToken {
   readonly token: string;
   readonly account: string;

@@ -60,7 +60,6 @@ function serviceOf(parts: Parts, file: StateFile | undefined) {
     ...parts,
     ...{ deliverer, maxAttempts, delivery, rotateKeys },
     registrations: registrations(parts, deliverer),
-    /** Known once the port is open. */
     baseUrl: '',
 
     /** Schedules the attempts that were pending when the last process ended, and sends those that are due. */
@@ -79,7 +78,6 @@ function serviceOf(parts: Parts, file: StateFile | undefined) {
       return { events, deliveries: events.flatMap((event) => deliverer.accept(event, fault)) };
     },
 
-    /** The delivery, if it can be sent again. @throws {HttpError} if not */
     resendable(id: string): SimulatedDelivery {
       const known = delivery(id);
       if (settings.capture && !settings.capture.forward)

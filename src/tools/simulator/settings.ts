@@ -49,7 +49,6 @@ export interface SimulatorOptions {
   readonly allowProduction?: boolean;
 }
 
-/** The validated options, with defaults. */
 export type SimulatorSettings = Readonly<ReturnType<typeof resolveSettings>> & { readonly capture?: Capture };
 
 /** How `capture` works: the service is at the other end of the wire. */

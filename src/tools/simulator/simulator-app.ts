@@ -23,18 +23,11 @@ export function simulatorApp(service: Service, stream: Stream, first?: FirstHand
     app.use('/sandbox/api/v2', serviceApi(service, true));
   }
   app.use('/_sim', controlPlane(service, stream));
-  app.use(servePage(pageFiles(page, NOTICE)));
+  app.use(servePage(pageFiles(page, '/_sim/deliveries')));
   app.use(notFound);
   app.use(answerErrors(service.settings.logger));
   return app;
 }
-
-const NOTICE = `<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>payment-webhooks simulator</title>
-<h1>The simulator is running</h1>
-<p>Its page was not built. Run <code>npm run build</code>. The control plane answers under <a href="/_sim/readyz">/_sim</a>.</p>
-</html>
-`;
 
 /** Answers 403 to requests for another host, and to those that a page of another origin may have sent. */
 function guard({ allowHosts, capture }: SimulatorSettings): RequestHandler {

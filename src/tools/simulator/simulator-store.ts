@@ -66,7 +66,6 @@ export class SimulatorStore {
     }
   }
 
-  /** Oldest first. */
   allDeliveries(): SimulatedDelivery[] {
     return [...this.deliveries.values()];
   }

@@ -33,7 +33,6 @@ const plannedFault = faultRule
   .pick({ kind: true, delayMs: true })
   .transform((fault) => ({ ...fault, postponed: false }));
 
-/** The untrusted fields of a trigger. */
 export const triggerFields = z.object({
   event_name: z.string().catch(''),
   overrides: z.custom<DeepPartial<Envelope>>(isMap, 'The overrides must be an object.').default({}),

@@ -13,8 +13,13 @@ const TYPES: ReadonlyMap<string, string> = new Map([
   ['txt', 'text/plain'],
 ]);
 
-/** @param notice the page of a checkout in which `npm run build` did not run */
-export function pageFiles(read: () => Files, notice: string): ReadonlyMap<string, PageFile> {
+/** @param json where the server lists the same as JSON: for a checkout in which the page was not built */
+export function pageFiles(read: () => Files, json: string): ReadonlyMap<string, PageFile> {
+  const notice = `<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>payment-webhooks</title>
+<p>The page was not built. Run <code>npm run build</code>. The same <a href="${json}">as JSON</a>.</p>
+</html>
+`;
   const files = readBuilt(read) ?? new Map([['index.html', notice]]);
   const served = [...files].map(([name, body]) => [`/${name}`, asServed(name, body)] as const);
   return new Map([...served, ['/', asServed('index.html', files.get('index.html') ?? notice)]]);

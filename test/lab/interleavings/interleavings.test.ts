@@ -26,13 +26,14 @@ needing('SQLite').test(
 );
 
 async function findsBug(bug: Bug): Promise<void> {
-  const { backend, seed, breaks } = bug;
+  const { backend, seed = 0, breaks } = bug;
   const { violations } = await search({ bug, backend, seed, runs: 5_000, ms: 60_000 });
   expect(violations).toEqual(expect.arrayContaining([expect.stringMatching(breaks)]));
 }
 
 describe('the search finds that', () => {
   const inSql = ({ backend }: Bug) => backend === 'sqlite';
-  test.each(BUGS.filter((bug) => !inSql(bug)))('$what', findsBug, 120_000);
-  needing('SQLite').test.each(BUGS.filter(inSql))('$what', findsBug, 120_000);
+  const searched = BUGS.filter(({ seed }) => seed !== undefined);
+  test.each(searched.filter((bug) => !inSql(bug)))('$what', findsBug, 120_000);
+  needing('SQLite').test.each(searched.filter(inSql))('$what', findsBug, 120_000);
 });

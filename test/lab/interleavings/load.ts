@@ -18,6 +18,11 @@ export interface Loaded {
 }
 
 export async function loadReceiver(bug?: Bug): Promise<Loaded> {
+  return (await bundleReceiver(bug))();
+}
+
+/** @returns what loads it, each time as in a process of its own */
+export async function bundleReceiver(bug?: Bug): Promise<() => Loaded> {
   let replaced = 0;
   const { outputFiles } = await build({
     stdin: {
@@ -51,10 +56,13 @@ export async function loadReceiver(bug?: Bug): Promise<Loaded> {
   const code = outputFiles[0]?.text ?? '';
   const names = ['module', 'require', 'setTimeout', 'clearTimeout', 'performance', 'setImmediate'];
   const run = new Function(...names, code);
-  const clock = new Clock();
-  const module = { exports: {} };
-  const { setTimeout, clearTimeout, performance, setImmediate } = clock.globals;
-  const requires = (name: string) => (name === 'node:timers/promises' ? clock.timersPromises : require(name));
-  run(module, requires, setTimeout, clearTimeout, performance, setImmediate);
-  return { door: module.exports as Loaded['door'], clock };
+  return () => {
+    const clock = new Clock();
+    const module = { exports: {} };
+    const { setTimeout, clearTimeout, performance, setImmediate } = clock.globals;
+    const requires = (name: string) =>
+      name === 'node:timers/promises' ? clock.timersPromises : require(name);
+    run(module, requires, setTimeout, clearTimeout, performance, setImmediate);
+    return { door: module.exports as Loaded['door'], clock };
+  };
 }

@@ -1,7 +1,6 @@
 // Two receivers, their stores, handlers and a sender under a scheduler, and what must be true of them at every step.
 import fc, { type Scheduler } from 'fast-check';
 import type {
-  Claim,
   DeadLetterStore,
   HandlerContext,
   IdempotencyStore,
@@ -13,6 +12,8 @@ import { fixtures } from '../../../src/fixtures/fixture.js';
 import { delivery, KEY } from '../../setup/delivery.js';
 import type { Backend, Ledger } from './backends.js';
 import type { Loaded } from './load.js';
+import { Properties, type Run } from './properties.js';
+import { hasLetter, mapped, type Through, watchedLetters, watchedStore } from './watched-stores.js';
 
 /** What becomes of a call of a store, and how often. */
 const FATES = { 'at once': 6, soon: 12, late: 2, refused: 1, broken: 1, lost: 1 };
@@ -57,26 +58,11 @@ interface Process {
   hooks: Receiver;
 }
 
-interface Run {
-  readonly process: Process;
-  readonly event: string;
-  readonly lease: string;
-}
-
 /** Work pushes what it writes, which happens when it is committed. */
 type Once = (work: (writes: (() => void)[]) => unknown) => Promise<void>;
 
-const DEADLINE_CODES = new Set(['HANDLER_FAILED', 'HANDLER_TIMEOUT', 'RETRY_LATER']);
 const LEASE_MS = 9_000;
 const NEVER = new Promise<never>(() => {});
-
-/** At once if it is no promise, as the memory store answers. */
-function mapped<Value, Result>(
-  given: Value | Promise<Value>,
-  map: (value: Value) => Result | Promise<Result>,
-) {
-  return given instanceof Promise ? given.then(map) : map(given);
-}
 
 function unheard(answer: unknown): void {
   if (answer instanceof Promise) answer.catch(() => {});
@@ -92,14 +78,8 @@ export class World {
   readonly #letters: DeadLetterStore | undefined;
   readonly #processes: Process[];
   readonly #events = [fixtures.transactionPaid({ id: 'first' }), fixtures.transactionPaid({ id: 'second' })];
-  /** When the lease of each attempt ends, as long as its claim is neither lapsed nor taken over. */
-  readonly #leases = new Map<string, number>();
-  readonly #runs = new Set<Run>();
-  readonly #handled = new Set<string>();
   /** Events of which a row of `once` is committed. */
   readonly #rows = new Set<string>();
-  readonly #completed = new Set<string>();
-  readonly #owed = new Set<string>();
   #fates: Fate[];
   #batchFates: BatchFate[];
   #behaviours: Behaviour[];
@@ -107,13 +87,14 @@ export class World {
   #ticking = false;
   /** What happened, step by step. */
   readonly order: string[] = [];
-  readonly violations: string[] = [];
+  readonly #properties: Properties;
 
   constructor(scheduler: Scheduler, plan: Plan, loaded: Loaded, backend: Backend) {
     const { letters, ledger } = backend;
     this.#scheduler = scheduler;
     this.#plan = plan;
     this.#loaded = loaded;
+    this.#properties = new Properties(loaded.clock, (line) => this.order.push(line));
     this.#fates = [...plan.fates];
     this.#behaviours = [...plan.behaviours];
     this.#batchFates = [...plan.batchFates];
@@ -122,6 +103,10 @@ export class World {
     this.#ledger = ledger;
     this.#letters = plan.letters === 'none' ? undefined : letters;
     this.#processes = [this.#startProcess(), this.#startProcess()];
+  }
+
+  get violations(): readonly string[] {
+    return this.#properties.violations;
   }
 
   /** Everything happens in the order of the scheduler, until nothing is left to happen. */
@@ -162,16 +147,19 @@ export class World {
     this.#loaded.clock.now += 3_600_000;
     const { hooks } = this.#startProcess();
     if (this.#letters) {
-      void hooks.deadLetters?.replay().catch((error) => this.#violated(`the last replay failed: ${error}`));
+      void hooks.deadLetters
+        ?.replay()
+        .catch((error) => this.#properties.violated(`the last replay failed: ${error}`));
       await this.#drain();
     }
     for (const { id } of this.#events) {
-      if (this.#owed.has(id) && !this.#handled.has(id)) this.#violated(`END: ${id} is lost`);
-      if (await this.#hasLetter(id)) this.#violated(`END: a letter of ${id} is left`);
-      if (this.#completed.has(id) && this.#backend.isCompleted?.(id) === false)
-        this.#violated(`END: ${id} was answered as completed, and is not`);
-      if (this.#plan.once && (this.#ledger?.lines(id) ?? 0) > 1)
-        this.#violated(`ONCE: ${id} is written twice`);
+      const lines = (this.#plan.once && this.#ledger?.lines(id)) || 0;
+      this.#properties.atEnd(id, {
+        letter: this.#letters !== undefined && (await hasLetter(this.#letters, id)),
+        lines,
+      });
+      if (this.#properties.completed.has(id) && this.#backend.isCompleted?.(id) === false)
+        this.#properties.violated(`END: ${id} was answered as completed, and is not`);
     }
   }
 
@@ -204,11 +192,6 @@ export class World {
     return this.#processes[number] as Process;
   }
 
-  #violated(what: string): void {
-    this.violations.push(what);
-    this.order.push(`VIOLATED: ${what}`);
-  }
-
   #startProcess(): Process {
     const process = { alive: true } as Process;
     const letters = this.#letters;
@@ -217,7 +200,9 @@ export class World {
       logger: false,
       store: this.#storeOf(process),
       ...(letters && {
-        deadLetters: this.#lettersOf(process, letters),
+        deadLetters: watchedLetters(letters, this.#properties, (name, effect) =>
+          this.#call(process, name, effect),
+        ),
         journal: this.#plan.letters === 'journal',
       }),
       lease: LEASE_MS,
@@ -235,26 +220,18 @@ export class World {
     if (!process.alive) return;
     const { outcome, code } = JSON.parse(answer.body);
     this.order.push(`${event.id} is answered ${answer.status} ${outcome ?? code}`);
-    const kept = this.#handled.has(event.id) || (await this.#hasLetter(event.id));
-    if (answer.status < 300 && outcome !== 'ignored') {
-      this.#owed.add(event.id);
-      if (!kept)
-        this.#violated(`P1: ${event.id} is answered ${answer.status} ${outcome}, neither handled nor kept`);
-    }
-    if (this.#letters && DEADLINE_CODES.has(code) && !kept)
-      this.#violated(`KEPT: ${event.id} is answered ${code} before it is kept`);
+    const letter = this.#letters && (await hasLetter(this.#letters, event.id));
+    this.#properties.answer(event.id, { status: answer.status, outcome, code }, letter);
   }
 
   async #handle(process: Process, event: TransactionPaid, context: HandlerContext & { once?: Once }) {
     if (!process.alive) return NEVER;
     const { id } = event;
     const run: Run = { process, event: id, lease: `${id} ${context.attempt}` };
-    if (this.#completed.has(id)) this.#violated(`P4: ${id} runs again after it was completed`);
-    if (this.#runsInLease(id)) this.#violated(`P4: two runs of ${id} in one lease`);
-    this.#runs.add(run);
+    this.#properties.begin(run);
     this.order.push(`the handler of ${id} starts, attempt ${context.attempt}`);
-    if (this.#plan.letters === 'journal') this.#owed.add(id);
-    const write = () => void this.#handled.add(id);
+    if (this.#plan.letters === 'journal') this.#properties.owed.add(id);
+    const write = () => void this.#properties.handled.add(id);
     // Without a claim there is none, and the context has one that throws.
     const once = Object.hasOwn(context, 'once') ? context.once : undefined;
     try {
@@ -263,7 +240,7 @@ export class World {
       else if (once) await once((writes) => this.#behave(context, () => writes.push(write)));
       else await this.#behave(context, () => process.alive && write());
     } finally {
-      this.#runs.delete(run);
+      this.#properties.end(run);
     }
   }
 
@@ -272,18 +249,7 @@ export class World {
     if (!alive) return;
     if (once) (once as OnceSync<object>)(() => ledger.write(id));
     else ledger.write(id);
-    this.#handled.add(id);
-  }
-
-  /** @param except the lease of the caller */
-  #runsInLease(id: string, except?: string): boolean {
-    return [...this.#runs].some(
-      ({ event, lease, process }) =>
-        event === id &&
-        lease !== except &&
-        process.alive &&
-        (this.#leases.get(lease) ?? 0) > this.#loaded.clock.now,
-    );
+    this.#properties.handled.add(id);
   }
 
   async #behave(context: HandlerContext, succeed: () => unknown): Promise<void> {
@@ -370,56 +336,17 @@ export class World {
   }
 
   #storeOf(process: Process): IdempotencyStore<{ once?: Once }> {
-    const { clock } = this.#loaded;
-    const store = this.#backend.openStore();
-    return {
-      claim: (key, request) =>
-        this.#call(process, 'claim', () =>
-          mapped(store.claim(key, request), (result) => {
-            if (result.status !== 'claimed') return result;
-            const id = key.split(':').at(-1) ?? '';
-            const lease = `${id} ${result.claim.attempt}`;
-            this.#leases.set(lease, clock.now + request.leaseMs);
-            return { status: 'claimed', claim: this.#claimOf(process, result.claim, { id, lease }) };
-          }),
-        ),
-    };
-  }
-
-  #claimOf(
-    process: Process,
-    claim: Claim<object>,
-    { id, lease }: { readonly id: string; readonly lease: string },
-  ): Claim<{ once?: Once }> {
-    const { clock } = this.#loaded;
-    return {
-      attempt: claim.attempt,
-      finished: claim.finished,
-      ...(this.#plan.once && {
-        forHandler: (name: string, beforeCommit?: () => void) =>
-          this.#ledger
-            ? (claim.forHandler?.(name, beforeCommit) as HandlerClaim<{ once: Once }>)
-            : this.#handlerClaim(process, id, beforeCommit),
-      }),
-      renew: (ms) =>
-        this.#call(process, 'renew', () =>
-          mapped(claim.renew(ms), (renewed) => {
-            if (renewed) this.#leases.set(lease, clock.now + ms);
-            return renewed;
-          }),
-        ),
-      complete: () =>
-        this.#call(process, 'complete', () =>
-          mapped(claim.complete(), (completed) => {
-            if (completed !== true) return completed;
-            if (this.#runsInLease(id, lease))
-              this.#violated(`P4: ${id} is completed while another attempt runs in its lease`);
-            this.#completed.add(id);
-            return true;
-          }),
-        ),
-      release: (finished) => this.#call(process, 'release', () => claim.release(finished)),
-    };
+    const through: Through = (name, effect) => this.#call(process, name, effect);
+    return watchedStore(this.#backend.openStore(), this.#properties, through, (claim, id) =>
+      this.#plan.once
+        ? {
+            forHandler: (name: string, beforeCommit?: () => void) =>
+              this.#ledger
+                ? (claim.forHandler?.(name, beforeCommit) as HandlerClaim<{ once: Once }>)
+                : this.#handlerClaim(process, id, beforeCommit),
+          }
+        : {},
+    );
   }
 
   /** As a SQL store has it: the row and the writes are in one commit, and of two attempts the second finds the row. */
@@ -449,31 +376,5 @@ export class World {
       }
     };
     return { context: { once }, end: () => ({ failure, wrote }) };
-  }
-
-  #lettersOf(process: Process, letters: DeadLetterStore): DeadLetterStore {
-    const call = <Value>(name: string, effect: () => Value | Promise<Value>) =>
-      this.#call(process, name, effect as () => Value);
-    return {
-      keep: (letter) =>
-        call('keep', () =>
-          mapped(letters.keep(letter), (id) => {
-            this.#owed.add(letter.eventId);
-            return id;
-          }),
-        ),
-      update: (id, change) => call('update', () => letters.update(id, change)),
-      list: (query, page) => call('list', () => letters.list(query, page)),
-      count: (query) => call('count', () => letters.count?.(query) ?? 0),
-      read: (id) => call('read', () => letters.read(id)),
-      discard: (id, why) => call('discard', () => letters.discard(id, why)),
-      remove: (event) => call('remove', () => letters.remove(event)),
-    };
-  }
-
-  async #hasLetter(eventId: string): Promise<boolean> {
-    const query = { namespace: 'default', discarded: false, eventId };
-    const found = await this.#letters?.list(query, { limit: 1 });
-    return (found?.letters.length ?? 0) > 0;
   }
 }

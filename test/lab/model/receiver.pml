@@ -460,7 +460,7 @@ once:
     :: !fixed && faults > 0 && lateCall == none && row == open -> faults--; lateCall = once_;
       reported = 1; printf("%d: nobody awaits the transaction\n", me); goto rest
 #ifdef BUG_SWALLOWED
-    :: !fixed -> succeed(); goto settled
+    :: !fixed -> printf("%d swallows the rejection of once\n", me); succeed(); goto settled
 #endif
     FAIL
     TIMEOUT
@@ -472,7 +472,7 @@ once:
 commit:
   atomic {
     if
-    :: commitNow(); reported = 1; printf("%d writes and commits\n", me)
+    :: printf("%d writes and commits\n", me); commitNow(); reported = 1
     :: !fixed -> rollBack(); printf("%d rolls back\n", me); goto once
     /* An error was swallowed, or COMMIT was answered with ROLLBACK. */
     :: !fixed -> rollBack(); reported = 1; printf("%d takes a rollback for a commit\n", me)
@@ -637,7 +637,7 @@ init {
 #ifdef USES_ONCE
   /* The database rolls back the transaction of a process that has crashed, at any later time. */
   :: atomic { ABANDONED -> row = absent; printf("an abandoned transaction is rolled back\n") }
-  :: atomic { ABANDONED -> commitNow(); printf("an abandoned transaction is committed\n") }
+  :: atomic { ABANDONED -> printf("an abandoned transaction is committed\n"); commitNow() }
 #endif
   :: atomic { working == 0 && lateCall == none && !(event == running && !lapsed) && !ABANDONED -> break }
   od;

@@ -237,6 +237,27 @@ needing('SQLite').describe('an inbox in SQLite', () => {
     }
   }, 120_000);
 
+  test('does not wait for ever for a process that never hears whether its table was created', async () => {
+    const { transaction: _, inTransaction: _2, ...d1 } = sqliteDatabase(db());
+    // As in a Worker whose request has ended, or on a connection that has become silent.
+    let silent = 2;
+    const query: typeof d1.query = (client, sql, values) =>
+      /^CREATE TABLE/m.test(sql) && silent-- > 0
+        ? new Promise(() => {})
+        : Promise.resolve(d1.query(client, sql, values));
+    const inbox = sqlInbox({ ...d1, query, ...tables('silent') });
+    const { post } = startReceiver({ storeTimeout: 1_500, inbox, redrive: false });
+    const first = [post(), post()];
+    await pause(100);
+    silent = 0;
+    // Its sender comes again sooner than anything else ends.
+    await until(async () => (await post()).status === 200, 20_000);
+    expect(await Promise.all(first)).toMatchObject([
+      { status: 503, body: { code: 'STORE_UNAVAILABLE' } },
+      expect.anything(),
+    ]);
+  }, 60_000);
+
   test('by a client without transactions finds out that a killed process has left letters without an index', async () => {
     const { transaction: _, inTransaction: _2, ...d1 } = sqliteDatabase(db());
     const hooks = () =>

@@ -43,7 +43,8 @@ export function strange(port: number, { path = '/hooks', method = 'POST', header
     const isChunked = 'Transfer-Encoding' in headers;
     const length = isChunked ? {} : { 'Content-Length': Buffer.byteLength(body) };
     const options = { port, path, method, headers: { Host: HOST, ...length, ...headers } };
-    const request = http.request({ host: '127.0.0.1', ...options }, (response) => {
+    // A connection each: one that is kept alive may be closed by a busy server as it is used again.
+    const request = http.request({ host: '127.0.0.1', agent: false, ...options }, (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.on('error', reject);

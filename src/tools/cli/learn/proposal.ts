@@ -5,7 +5,6 @@ import { type Field, MAX_SOURCES, madeUpText, type Shape } from './shape.js';
 export interface Proposal {
   readonly schema: string;
   readonly type: string;
-  /** A made-up value. */
   readonly sample: string;
   /** A comment for the line above the field. */
   readonly note?: string | undefined;
@@ -113,7 +112,6 @@ export function literal(text: string): string {
   );
 }
 
-/** Indented lines between brackets; on one line if there are no lines. */
 function block(open: string, lines: readonly string[], close: string): string {
   if (lines.length === 0) return open + close;
   return [open, ...lines.map((line) => line.replace(/^/gm, '  ')), close].join('\n');
@@ -159,14 +157,12 @@ export function isName(key: string): boolean {
 
 export interface LearnedEvent {
   readonly name: string;
-  /** How many events it was learned from. */
   readonly count: number;
   readonly proposal: Proposal;
   /** A unique name for the code, such as `refundSucceeded`. */
   readonly identifier: string;
 }
 
-/** Names in the code, and of its file. */
 function namesOf({ identifier }: LearnedEvent) {
   const type = identifier.replace(/^./, (first) => first.toUpperCase());
   const file = identifier.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
@@ -201,7 +197,6 @@ export type ${type} = ${proposal.type};
 export const ${fixture}: ${type} = ${proposal.sample};`;
 }
 
-/** One module with all events. */
 export function moduleCode(events: readonly LearnedEvent[]): string {
   return `${[HEAD, ...events.map(eventCode), registryCode(events)].join('\n\n')}\n`;
 }

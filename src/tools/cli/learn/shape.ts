@@ -19,7 +19,6 @@ const ANY_LOOK = 'Made-up text';
 type Kind = 'anything' | 'null' | 'boolean' | 'number' | 'fraction' | 'text' | 'list' | 'map';
 
 export interface Field {
-  /** The number of objects that have it. */
   readonly count: number;
   /** Some of the events that have it. */
   readonly sources: Set<number>;
@@ -33,7 +32,6 @@ const MAX_DEPTH = 10;
 /** A word of one case, such as `paid`, `PAID` or `sent_back`. */
 const WORD = /^(?=.{2,32}$)(?:[a-z]+(?:[_-][a-z]+)*|[A-Z]+(?:[_-][A-Z]+)*)$/;
 
-/** The values in one place. */
 export class Shape {
   /** `anything`: a value was too deep, or a number that is not finite. */
   readonly kinds = new Set<Kind>();
@@ -91,7 +89,6 @@ function addSource(sources: Set<number>, source: number): Set<number> {
   return sources.size < MAX_SOURCES ? sources.add(source) : sources;
 }
 
-/** A made-up text in the form of all of them. */
 export function madeUpText({ madeUp }: Shape): string {
   const [only = '', ...others] = [...madeUp].filter((text) => text !== '');
   return others.length === 0 ? only : ANY_LOOK;

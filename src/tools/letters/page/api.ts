@@ -27,9 +27,7 @@ export const OTHER_NAMES = '…';
 export interface Summary {
   readonly total: number;
   readonly groups: readonly Group[];
-  /** The declared event names. */
   readonly names: readonly string[];
-  /** The signed-in user. */
   readonly user: string;
 }
 

@@ -12,12 +12,10 @@ export function countText({ filter, discarded, total }: Loaded): string {
   return plural(total, words.filter(Boolean).join(' '));
 }
 
-/** Event name and ID. */
 export function nameOf({ eventName, eventId }: Letter): string {
   return showInvisible(`${eventName} ${eventId}`);
 }
 
-/** How many letters have the reason and match the rest of the filter. */
 export function countOf({ summary, filter, total }: Loaded, reason: string | undefined): number {
   if (reason === filter.reason) return total;
   return summary.groups

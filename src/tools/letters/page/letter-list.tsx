@@ -143,7 +143,6 @@ function ListActions({ loaded }: { loaded: Loaded }) {
   );
 }
 
-/** The empty state. */
 function NothingListed({ loaded: { filter, discarded, summary } }: { loaded: Loaded }) {
   const { navigate } = usePage();
   if (!isFiltered(filter))

@@ -151,7 +151,6 @@ function Group({ children, ...group }: RenderableProps<Pick<Filter, 'reason' | '
   );
 }
 
-/** The keys that search, replay, discard, and reload the list. */
 function useLetterKeys(selected: string | undefined): void {
   const { loaded, reload, setWork } = usePage();
   const announce = useAnnounce();

@@ -13,7 +13,6 @@ export type Filter = { readonly [Name in FilterName]: string | undefined };
 export interface Route extends Filter {
   /** Whether the page lists discarded letters. */
   readonly discarded: boolean;
-  /** The id of the open letter. */
   readonly letter: string | undefined;
 }
 

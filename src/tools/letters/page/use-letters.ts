@@ -58,7 +58,6 @@ export function useLetters(route: Route) {
     const timer = setInterval(poll, POLL_MS);
     return () => clearInterval(timer);
   }, []);
-  /** Loads the next page. */
   const more = async () => {
     const before = rendered.current.loaded;
     if (!before?.next) return;
@@ -115,7 +114,6 @@ export interface Work {
   readonly kind: 'replay' | 'discard';
   /** One letter, or all that match. */
   readonly target: Target;
-  /** Describes the target. */
   readonly what: string;
 }
 
@@ -126,7 +124,6 @@ export interface WorkDialogProps extends Work {
 interface Shared extends ReturnType<typeof useLetters> {
   readonly route: Route;
   readonly navigate: Navigate<Route>;
-  /** Undefined if no dialog is open. */
   readonly work: Work | undefined;
   readonly setWork: (work: Work | undefined) => void;
 }

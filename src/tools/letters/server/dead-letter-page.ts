@@ -11,13 +11,6 @@ import { answerError, pathOf, sendText } from './page-http.js';
 import type { DeadLetterPageOptions, PageReceiver, PageSettings } from './page-options.js';
 import { pageSettings } from './page-options.js';
 
-const NOTICE = `<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>Dead letters</title>
-<h1>Dead letters</h1>
-<p>The page was not built. Run <code>npm run build</code>. The letters are <a href="letters">here as JSON</a>.</p>
-</html>
-`;
-
 /** Not a redirect: only the browser knows the path of the page, because a proxy may serve it under another one. */
 const ADD_SLASH = "const url = new URL(location); url.pathname += '/'; location.replace(url);";
 const ADD_SLASH_HASH = createHash('sha256').update(ADD_SLASH).digest('base64');
@@ -44,7 +37,7 @@ export function deadLetterPage<Req extends IncomingMessage = IncomingMessage>(
   options: DeadLetterPageOptions<Req>,
 ): (req: Req, res: ServerResponse, next?: (error?: unknown) => void) => Promise<void> {
   const settings = pageSettings(hooks, options);
-  const files = pageFiles(page, NOTICE);
+  const files = pageFiles(page, 'letters');
   return (req, res) => serve(req, res, settings, files);
 }
 

@@ -16,7 +16,6 @@ export type JsonLetter = Omit<DeadLetter, 'keptAt' | 'discarded'> & {
 
 export interface LetterList {
   readonly letters: readonly JsonLetter[];
-  /** The cursor of the next page. */
   readonly next: string | null;
 }
 
@@ -26,12 +25,10 @@ export interface LetterContent {
   readonly content: 'found' | 'unreadable';
   /** The parsed body with each value replaced by its type; null if it is not JSON. */
   readonly payload: unknown;
-  /** Size of the body in bytes. */
   readonly size: number;
   /** Most values are masked. */
   readonly headers: Readonly<Record<string, string>>;
   readonly diagnosis: readonly string[];
-  /** Whether a replay would run its handlers now. */
   readonly wouldRun: boolean;
 }
 

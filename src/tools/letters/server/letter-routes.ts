@@ -169,7 +169,6 @@ async function forget(visit: Visit): Promise<object> {
   return { handlers: result.handlers };
 }
 
-/** @throws {HttpError} 404 */
 async function find(kept: DeadLetters, id: string) {
   // Filters reject NUL as a mistake. In a URL it is an unknown id.
   const [letter] = id.includes('\0') ? [] : (await kept.page({ id }, { limit: 1 })).letters;

@@ -46,7 +46,6 @@ export interface DeadLetterPageOptions<Req extends IncomingMessage = IncomingMes
   readonly logger?: Logger | false | undefined;
 }
 
-/** The part of a receiver that the page needs. */
 export interface PageReceiver {
   readonly deadLetters: DeadLetters | undefined;
   readonly eventNames: readonly string[];
@@ -76,31 +75,30 @@ const OPTIONS = defineOptions({
 
 /** @throws {ConfigurationError} for a missing or invalid option */
 export function pageSettings(hooks: unknown, options: unknown): PageSettings {
-  const { deadLetters: letters, eventNames, forget } = receiverOf(hooks);
+  const kept = receiverOf(hooks);
   if (typeof options !== 'object' || options === null)
     throw new ConfigurationError(`The options of deadLetterPage() are ${show(options)}. Pass ${EXAMPLE}.`);
   const { authorize, hosts, logger } = OPTIONS.read(options);
-  const known = logger ?? (letters as { readonly [LETTERS_LOGGER]?: Logger | undefined })[LETTERS_LOGGER];
+  const known =
+    logger ?? (kept.letters as { readonly [LETTERS_LOGGER]?: Logger | undefined })[LETTERS_LOGGER];
   const logFor = (req: IncomingMessage) => known ?? loggerOf(req) ?? defaultLogger();
-  return { letters, eventNames, forget, authorize, hosts, logFor };
+  return { ...kept, authorize, hosts, logFor };
 }
 
 /** Duck-typed: the receiver may come from another copy of this package. */
-function receiverOf(hooks: unknown): Omit<PageSettings, 'authorize' | 'hosts' | 'logFor' | 'letters'> & {
-  readonly deadLetters: DeadLetters;
-} {
-  const { deadLetters, eventNames, forget } = (hooks ?? {}) as Partial<PageReceiver>;
+function receiverOf(hooks: unknown): Pick<PageSettings, 'letters' | 'eventNames' | 'forget'> {
+  const { deadLetters: letters, eventNames, forget } = (hooks ?? {}) as Partial<PageReceiver>;
   if (!Array.isArray(eventNames)) {
     throw new ConfigurationError(
       `The first argument of deadLetterPage() is ${show(hooks)}. Pass what receiver() returned.`,
     );
   }
-  if (typeof deadLetters?.replay !== 'function') {
+  if (typeof letters?.replay !== 'function') {
     throw new ConfigurationError(
       'This receiver keeps no dead letters. Give it a dead-letter store: receiver({ deadLetters: memoryDeadLetters() }).',
     );
   }
-  return { deadLetters, eventNames, forget };
+  return { letters, eventNames, forget };
 }
 
 function authorizer(authorize: unknown): PageSettings['authorize'] {

@@ -13,7 +13,6 @@ export class TargetNotAllowed extends Error {
 const LOOKUP_TIMEOUT_MS = 2_000;
 const MAX_URL_LENGTH = 2_048;
 
-/** What is wrong with the URL of a webhook; undefined for a valid one. */
 export function urlError(url: unknown): string | undefined {
   if (typeof url !== 'string' || url === '') return 'The url is required and must be a string.';
   if (url.length > MAX_URL_LENGTH) return `The url is longer than ${MAX_URL_LENGTH} characters.`;

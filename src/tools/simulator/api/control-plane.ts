@@ -151,7 +151,6 @@ export function controlPlane(service: Service, stream: Stream): Router {
   return router;
 }
 
-/** The attempt that the request names, or the latest. */
 function attemptOf(request: Request, { attempts }: SimulatedDelivery): SimulatedAttempt {
   const number = numberIn(queryOf(request), 'attempt');
   const attempt = number === undefined ? attempts.at(-1) : attempts.find((one) => one.number === number);

@@ -27,12 +27,10 @@ export interface WaitFilter extends DeliveryFilter {
   readonly attempt?: number;
 }
 
-/** A filter whose conditions may be undefined. */
 type Given<Filter> = { readonly [Name in keyof Filter]?: Filter[Name] | undefined };
 
 type Matches = (delivery: SimulatedDelivery) => boolean;
 
-/** The filter that a query gives, not checked yet. */
 export function filterIn(query: URLSearchParams): Given<DeliveryFilter> {
   const [event, webhook, id, q, payload] = ['event', 'webhook', 'id', 'q', 'payload'].map(
     (name) => query.get(name) || undefined,

@@ -61,7 +61,6 @@ export function registrations(parts: Parts, deliverer: Deliverer) {
       return webhook;
     },
 
-    /** Changes only the given fields. */
     async update(account: string, id: string, input: object): Promise<StoredWebhook> {
       find(account, id);
       const changes = await read(input);

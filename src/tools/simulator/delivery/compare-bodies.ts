@@ -15,7 +15,7 @@ export function compareBodies(before: string, after: string): string {
 }
 
 /** The paths of two JSON documents whose values differ; undefined if one is not JSON, or too long. */
-export function changedFields(before: string, after: string): string[] | undefined {
+function changedFields(before: string, after: string): string[] | undefined {
   try {
     const [one, other] = [fieldsOf(before), fieldsOf(after)];
     return [...new Set([...one.keys(), ...other.keys()])].filter((path) => one.get(path) !== other.get(path));

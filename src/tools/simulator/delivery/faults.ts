@@ -89,7 +89,6 @@ export function faultList(randomness: Randomness, changed: () => void) {
       return { ...fault };
     },
 
-    /** Adds a fault from a state file. */
     restore(fault: Fault): void {
       faults.set(fault.id, { ...fault });
     },

@@ -18,7 +18,6 @@ export class Scheduler {
     this.#manual = start;
   }
 
-  /** Milliseconds since 1970, by this clock. */
   now(): number {
     return this.#manual ?? now();
   }

@@ -64,18 +64,15 @@ const attemptState = z.object({
   body: z.string().nullable(),
   response: response.nullable(),
   error: z.object({ code: z.string(), message: z.string() }).nullable(),
-  /** When the retry after this attempt is due, or null. */
   nextAttemptAt: z.number().nullable(),
 });
 
 /** An attempt; times are milliseconds. */
 export type SimulatedAttempt = Omit<z.infer<typeof attemptState>, 'body'> & {
   readonly body: Buffer;
-  /** Of a captured delivery. */
   readonly finding?: SignatureFinding | undefined;
 };
 
-/** How an attempt ended: with a response, or with an error. */
 export type AttemptResult = Readonly<Pick<SimulatedAttempt, 'durationMs' | 'response' | 'error'>>;
 
 /** The fault of a delivery's next attempt. `postponed`: it has already delayed that attempt. */
@@ -84,7 +81,6 @@ export type PlannedFault = Readonly<z.infer<typeof plannedFault>>;
 
 export const deliveryState = z.object({
   id: z.string(),
-  /** The index of the event. */
   event: z.number(),
   webhookId: z.string(),
   url: z.url(),

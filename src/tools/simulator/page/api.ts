@@ -5,21 +5,12 @@ import type { Webhook } from '../api/registrations.js';
 import type { Attempt, Delivery, DeliveryRow as Row } from '../delivery/delivery-record.js';
 import type { Fault, FaultKind, FaultRule } from '../delivery/faults.js';
 import type { SignatureFinding } from '../delivery/simulated-delivery.js';
+import type { Service } from '../service.js';
 
 export type { Attempt, Delivery, Fault, FaultKind, FaultRule, Row, Webhook };
 
-/** How the simulator was started. */
-export interface Settings {
-  readonly now: string;
-  readonly clock: 'real' | 'manual';
-  readonly signature_header: string;
-  readonly sandbox_signing: 'private-key' | 'sandbox-key';
-  readonly state_error: string | null;
-  /** Undefined for a simulator. */
-  readonly capture?: { readonly path: string; readonly forward: string | null };
-}
+export type Settings = ReturnType<Service['describe']>;
 
-/** A declared event with a complete sample. */
 export interface Sample {
   readonly event_name: string;
   readonly sample: { readonly payload: object };
@@ -35,7 +26,6 @@ interface Trigger {
 
 interface TriggerResult {
   readonly data: { readonly events: readonly unknown[]; readonly deliveries: readonly Delivery[] };
-  /** E.g. that no webhook subscribes to the event. */
   readonly message?: string;
 }
 
@@ -56,7 +46,6 @@ export const api = {
   /** The ids of the deliveries whose body contains the text. The page itself has no bodies. */
   withPayload: async (payload: string) =>
     new Set((await found({ limit: MAX_ROWS, payload })).data.map(({ id }) => id)),
-  /** Finished deliveries only. */
   clearHistory: () => request('DELETE', 'deliveries'),
   delivery: (id: string) => data<Delivery>('GET', pathOf('deliveries', id)),
   resend: (id: string) => request('POST', `${pathOf('deliveries', id)}/resend`, {}),

@@ -166,7 +166,6 @@ function SignatureView({ attempt, delivery, sandbox }: AttemptProps) {
   );
 }
 
-/** How much unchanged text is shown around a change. */
 const CONTEXT = 40;
 
 function Difference({ before, after }: { before: string; after: string }) {

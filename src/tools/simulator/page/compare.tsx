@@ -15,7 +15,6 @@ interface Side {
 const MAX_CHOICES = 100;
 const MAX_SHOWN = 200;
 
-/** What the attempt can be compared with: other attempts, deliveries of the same event, then the others. */
 export function choicesFor({ delivery, attempt }: Side, rows: readonly Row[]) {
   const attempts = delivery.attempts.filter(({ number }) => number !== attempt.number).reverse();
   const others = rows.filter(({ id, attempts }) => id !== delivery.id && attempts > 0);
@@ -61,7 +60,7 @@ function Differences({ one, other }: { one: Side; other: Side }) {
         The bodies: {compareBodies(one.attempt.request.body, other.attempt.request.body)}.{' '}
         {plural(names.length - changed.length, 'other value')} in common.
       </p>
-      <table class="compare mono wrap" aria-label="What differs">
+      <table class="headers compare mono wrap" aria-label="What differs">
         <thead>
           <tr>
             <th scope="col">Value</th>

@@ -80,7 +80,6 @@ export function Status({ status }: { status: ShownStatus }) {
 interface ResponseStatusProps {
   readonly status?: number | null | undefined;
   readonly error?: string | null | undefined;
-  /** From the response body, e.g. `ignored`. */
   readonly outcome?: string | null | undefined;
 }
 

@@ -103,7 +103,6 @@ export function Detail({ id, row, close }: { id: string; row: Row | undefined; c
   );
 }
 
-/** The framework is remembered. */
 function CopyTest({ delivery, attempt }: { delivery: Delivery; attempt: Attempt }) {
   const saved = loadSetting('test');
   const [framework, choose] = useState(FRAMEWORK_NAMES.find((name) => name === saved) ?? 'Jest');
@@ -132,7 +131,6 @@ function CopyTest({ delivery, attempt }: { delivery: Delivery; attempt: Attempt 
   );
 }
 
-/** Which header has the signature. */
 function Found({ delivery: { id }, attempt: { number } }: { delivery: Delivery; attempt: Attempt }) {
   const { data } = useLoaded(() => api.signature(id, number), [id, number]);
   if (!data?.finding) return null;

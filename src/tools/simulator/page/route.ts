@@ -3,7 +3,6 @@ import type { Routing } from '../../web/components/use-route.js';
 
 export interface Route {
   readonly query: string;
-  /** The id of the open delivery. */
   readonly delivery: string | undefined;
   /** The latest one by default. */
   readonly attempt: number | undefined;

@@ -41,7 +41,6 @@ export function matches({ tokens, words }: SearchParts, row: Row): boolean {
   return words.every((word) => text.includes(word));
 }
 
-/** The search without its status filter. */
 export function anyStatus(search: SearchParts): SearchParts {
   return { ...search, tokens: new Map([...search.tokens].filter(([key]) => key !== 'status')) };
 }

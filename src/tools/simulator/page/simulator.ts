@@ -20,7 +20,6 @@ export const useSimulator = () => useContext(SimulatorContext);
 const EVENTS = ['deliveries', 'removed', 'webhooks', 'faults', 'clock', 'reset'] as const;
 const RECONNECT_MS = 1_500;
 
-/** Dispatches every change until the page closes. */
 export function follow(dispatch: (message: Message) => void): void {
   const source = new EventSource('/_sim/stream');
   let loaded = false;

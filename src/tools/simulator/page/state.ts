@@ -9,16 +9,13 @@ export interface State {
   readonly settings: Settings | undefined;
   /** How far the simulator's clock is ahead of this browser's, in milliseconds. */
   readonly skew: number;
-  /** Newest first. */
   readonly rows: readonly Row[];
-  /** How many older deliveries the simulator has. */
   readonly older: number;
   readonly webhooks: readonly Webhook[];
   readonly faults: readonly Fault[];
   readonly samples: readonly Sample[];
 }
 
-/** A message from the stream, or a change of the connection. */
 export type Message =
   | { readonly type: 'hello'; readonly data: Settings; readonly at: number }
   | { readonly type: 'lists'; readonly data: Omit<State, 'connection' | 'loaded' | 'settings' | 'skew'> }

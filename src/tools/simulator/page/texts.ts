@@ -33,7 +33,6 @@ export function attemptStatus({ succeeded, diagnosis, outcome }: Attempt): Shown
   return diagnosis === null ? (unprocessed(outcome) ?? 'delivered') : 'wrongly_accepted';
 }
 
-/** Its kind, which deliveries it affects, and how often. */
 export function faultText(fault: Fault, webhooks: readonly Webhook[]): string {
   const { kind, event, webhook, remaining, probability } = fault;
   const url = webhooks.find(({ id }) => id === webhook)?.url;
@@ -103,8 +102,8 @@ function sentence(row: Row): string {
 }
 
 const FRAMEWORKS = {
-  Jest: ["import { expect, test } from '@jest/globals';", 'expect(answer.status).toBe'],
-  Vitest: ["import { expect, test } from 'vitest';", 'expect(answer.status).toBe'],
+  Jest: ["import { expect, test } from '@jest/globals';", 'expect(answer.status).toBe('],
+  Vitest: ["import { expect, test } from 'vitest';", 'expect(answer.status).toBe('],
   'node:test': [
     "import assert from 'node:assert/strict';\nimport { test } from 'node:test';",
     'assert.equal(answer.status, ',
@@ -132,7 +131,7 @@ test(${JSON.stringify(`receives ${name}`)}, async () => {
   const body = ${JSON.stringify(request.body)};
   const privateKey = process.env.SERVICE_PRIVATE_KEY ?? '';
   const answer = await deliver(app, body, { privateKey, path: ${JSON.stringify(pathname + search)} });
-  ${assertion}${assertion.endsWith(' ') ? '' : '('}${status});
+  ${assertion}${status});
 });
 `;
 }

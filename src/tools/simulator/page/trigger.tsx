@@ -121,7 +121,6 @@ function CheckResult({ check }: Pick<Draft, 'check'>) {
   );
 }
 
-/** Sends an edited payload as a new event. @param body the body of the delivery, as sent */
 export function EditAndResend({ delivery, body }: { delivery: Delivery; body: string }) {
   const { navigate } = useSimulator();
   const { sandbox, payload } = parse(body);

@@ -4,7 +4,7 @@ import { useLoaded } from '../../web/components/columns.js';
 import { DialogButton } from '../../web/components/dialog.js';
 import { focus, focusSoon } from '../../web/components/focus.js';
 import { Field, Form } from '../../web/components/form.js';
-import { formatDuration, plural, shortUrl } from '../../web/components/format.js';
+import { plural, shortUrl } from '../../web/components/format.js';
 import { Panel } from '../../web/components/page-frame.js';
 import { api, type Webhook } from './api.js';
 import { useSimulator } from './simulator.js';
@@ -37,7 +37,6 @@ function WebhookItem({ webhook }: { webhook: Webhook }) {
         {paused && <span class="tag">paused</span>}
       </p>
       <p class="note wrap">{events.includes('*') ? 'All events' : events.join(', ')}</p>
-      <Durations webhook={id} />
       <div class="toolbar">
         <DialogButton title="Edit webhook" text="Edit" look="small quiet" label={`Edit ${url}`}>
           <WebhookForm webhook={webhook} />
@@ -48,31 +47,6 @@ function WebhookItem({ webhook }: { webhook: Webhook }) {
         </DialogButton>
       </div>
     </li>
-  );
-}
-
-const SHOWN = 40;
-
-/** A chart of how long the latest responses took, newest on the right. */
-function Durations({ webhook }: { webhook: string }) {
-  const { rows } = useSimulator();
-  const latest = rows
-    .flatMap(({ webhook_id, last }) => (webhook_id === webhook && last?.status ? [last.duration_ms] : []))
-    .slice(0, SHOWN)
-    .reverse();
-  if (latest.length < 2) return null;
-  const most = Math.max(...latest);
-  const point = (ms: number, index: number) =>
-    `${((index / (latest.length - 1)) * 98 + 1).toFixed(1)},${(19 - (ms / (most || 1)) * 18).toFixed(1)}`;
-  const median = latest.toSorted((one, other) => one - other)[Math.floor(latest.length / 2)] ?? 0;
-  const text = `The latest ${latest.length} responses took ${formatDuration(median)} at the median, ${formatDuration(most)} at most`;
-  return (
-    <p class="spread note" title={text}>
-      <svg class="durations" viewBox="0 0 100 20" preserveAspectRatio="none" role="img" aria-label={text}>
-        <polyline points={latest.map(point).join(' ')} />
-      </svg>
-      {formatDuration(median)}
-    </p>
   );
 }
 
@@ -103,7 +77,6 @@ function WebhookForm({ webhook }: { webhook?: Webhook }) {
   );
 }
 
-/** Registers a webhook for all events; asks only for its URL. */
 export function FirstWebhook() {
   const register = (values: FormData) =>
     api.createWebhook({ url: String(values.get('url')) }).then(() => focus('#main'));

@@ -9,7 +9,6 @@ import { now } from '../real-time.js';
 const lockHolder = z.object({
   pid: z.int().positive(),
   host: z.string(),
-  /** When it took the lock. */
   since: z.string(),
 });
 
@@ -18,7 +17,6 @@ type LockHolder = z.infer<typeof lockHolder>;
 /** The locks of this process: in a container, a killed simulator had the same PID as the one that follows it. */
 const held = new Set<string>();
 
-/** Releases a lock. Never throws. */
 export type Unlock = () => void;
 
 /**

@@ -71,7 +71,6 @@ export function takeState({ store, faults, accounts, randomness, scheduler }: Pa
   };
 }
 
-/** Everything about a delivery but the attempt in flight. */
 function takeDelivery(delivery: SimulatedDelivery, position: number): DeliveryState {
   const { event, attempts, inFlight, ...kept } = delivery;
   return {

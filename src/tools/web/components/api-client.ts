@@ -2,7 +2,6 @@
 
 /** The server answered with an error, or not at all (status 0). */
 export class ApiError extends Error {
-  /** Error messages by field. */
   readonly fields: Readonly<Record<string, readonly string[]>>;
   readonly status: number;
 

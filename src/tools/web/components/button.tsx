@@ -31,7 +31,6 @@ interface ButtonProps extends Omit<ComponentProps<'button'>, 'class' | 'label' |
   readonly text?: string;
   /** `primary`, `quiet`, `small`. */
   readonly look?: string;
-  /** Accessible name, if the text is not enough. */
   readonly label?: string | undefined;
 }
 

@@ -70,9 +70,7 @@ interface DetailProps {
   readonly title: ComponentChildren;
   readonly closeLabel: string;
   readonly close: () => void;
-  /** Why it did not load. */
   readonly problem: string | undefined;
-  /** Under the title: status, ids and actions. */
   readonly head: ComponentChildren;
   readonly children: ComponentChildren;
 }
@@ -102,7 +100,6 @@ export function DetailFrame({ title, closeLabel, close, problem, head, children 
 interface DiagnosisProps {
   readonly tone: string;
   readonly icon: IconName;
-  /** Read by screen readers before the text. */
   readonly label: string;
   /** The first sentence is the verdict. */
   readonly text: string;

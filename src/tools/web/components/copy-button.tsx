@@ -7,7 +7,6 @@ import { showInvisible } from './format.js';
 interface CopyButtonProps {
   readonly text: string | (() => Promise<string>);
   readonly label: string;
-  /** Accessible name. */
   readonly name?: string;
   readonly look?: string;
 }

@@ -46,7 +46,6 @@ export function Dialog({ title, keep = false, hold, closed, children }: DialogPr
 }
 
 interface DialogButtonProps extends Omit<DialogProps, 'closed' | 'hold'> {
-  /** Default: the title. */
   readonly text?: string;
   readonly look?: string;
   readonly label?: string;

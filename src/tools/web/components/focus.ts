@@ -4,7 +4,6 @@ export function focus(selector: string): void {
   document.querySelector<HTMLElement>(selector)?.focus();
 }
 
-/** After the next render. */
 export function focusSoon(selector: string): void {
   requestAnimationFrame(() => focus(selector));
 }

@@ -8,14 +8,12 @@ import { CloseContext } from './dialog.js';
 const ErrorsContext = createContext<ApiError['fields']>({});
 
 interface FormProps {
-  /** Label of the submit button. */
   readonly verb: string;
   readonly submit: (values: FormData) => Promise<unknown>;
   readonly cancelVerb?: string;
   readonly disabled?: boolean;
   /** Keeps the dialog open after the form was submitted. */
   readonly stay?: boolean;
-  /** For an action that deletes something. */
   readonly danger?: boolean;
   readonly children?: ComponentChildren;
 }
@@ -82,7 +80,6 @@ interface FieldProps
   readonly autofocus?: boolean;
 }
 
-/** A label, a control, and its hint or errors. */
 export function Field({ label, name, hint, invalid, options, change, ...attributes }: FieldProps) {
   const id = useId();
   const errors = useContext(ErrorsContext)[name];

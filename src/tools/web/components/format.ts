@@ -55,12 +55,10 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
 }
 
-/** The first characters of a long id. */
 export function shortId(id: string): string {
   return id.length > 12 ? id.slice(0, 8) : id;
 }
 
-/** A URL without `http://`. */
 export function shortUrl(url: string): string {
   return url.replace(/^http:\/\//, '');
 }

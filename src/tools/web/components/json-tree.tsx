@@ -119,7 +119,6 @@ function Marked({ all, text }: { all: string; text: string }) {
   );
 }
 
-/** How many keys and values contain the text. */
 function countIn(value: object, text: string): number {
   const has = (part: unknown) => Number(JSON.stringify(part).toLowerCase().includes(text));
   return Object.entries(value).reduce(

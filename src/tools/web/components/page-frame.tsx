@@ -14,7 +14,6 @@ interface PageProps {
   readonly title: string;
   /** What the page lists, e.g. `deliveries`. */
   readonly lists: string;
-  /** In the header, after the title. */
   readonly status: ComponentChildren;
   readonly buttons?: ComponentChildren;
   readonly shortcuts: Readonly<Record<string, string>>;

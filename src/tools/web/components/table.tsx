@@ -32,7 +32,6 @@ interface RowLinks {
 }
 
 interface TableProps<Row> {
-  /** Its class in the stylesheet. */
   readonly name: string;
   readonly caption: string;
   readonly columns: readonly Column<Row>[];
@@ -41,7 +40,6 @@ interface TableProps<Row> {
   readonly query: string;
   /** A row below all known ones is old, and is not highlighted as new. */
   readonly newestFirst?: boolean;
-  /** Undefined if rows cannot be opened. */
   readonly links?: RowLinks | undefined;
 }
 
@@ -235,7 +233,6 @@ function useCurrentRow(
 /** Highlighting more would draw attention to none of them, and cost time in every frame. */
 const MAX_NEW = 10;
 
-/** The rows that are new in this render. */
 function useNewRows(ids: readonly string[], query: string, newestFirst = false): readonly string[] {
   const latest = useRef({ ids, query });
   const before = latest.current;
