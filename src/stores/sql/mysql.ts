@@ -211,9 +211,7 @@ export class MysqlDialect implements Dialect {
     const [row] = (await run(this.#sql.read, idOfRow(owner))).rows;
     // Something may have turned it off on this connection of the pool.
     if (row?.autocommit === '0' || row?.autocommit === 'OFF')
-      throw new StoreError(
-        'autocommit is off in this session of MySQL, so what was written would be lost. Turn it on.',
-      );
+      throw new StoreError('autocommit is off in a session of MySQL.');
     return row;
   }
 }

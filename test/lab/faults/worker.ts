@@ -61,6 +61,7 @@ function makeSqlStore() {
   }
   const connectionString = `postgres://postgres@127.0.0.1:${port}/postgres`;
   const pool = new Pool({ connectionString, max: 20, connectionTimeoutMillis: CONNECT_MS });
+  pool.on('error', noListener);
   return STORE?.startsWith('sqlStore') ? sqlStore(overPg(pool)) : postgresStore({ pool });
 }
 
