@@ -73,6 +73,17 @@ withMariadb('sqlStore, on MariaDB', () => {
     expect(await store.claim(key, bytes)).toEqual({ status: 'completed', fingerprint: '\u00e9' });
   });
 
+  test('reports no step as done on a connection whose autocommit something has turned off', async () => {
+    const pool = mariadb.pool({ connectionLimit: 1 });
+    const store = storeOn(pool, 'turned_off', 'query');
+    await store.migrate();
+    const claim = granted(await store.claim('a', bytes));
+    await pool.query('SET autocommit = 0');
+    const steps = [() => claim.renew(60_000), () => claim.complete(), () => claim.release([])];
+    for (const step of steps) await expect(step()).rejects.toThrow('autocommit is off');
+    await pool.query('ROLLBACK');
+  });
+
   test('refuses to claim where autocommit is off, since the claim would be lost', async () => {
     const pool = mariadb.pool({ connectionLimit: 1 });
     await pool.query('SET autocommit = 0');

@@ -63,34 +63,20 @@ const SQLITE_CLOCK = new Statement("SELECT typeof(strftime('%s', 'now', 'subsec'
   prepared: false,
 });
 
-type Told = boolean | undefined;
-/** How `client` tells, while a transaction is open, whether it is inside because both have one connection. */
-const ASK_INSIDE: Readonly<
-  Record<SqlDialect, { readonly sql: string; answered(row?: Row): Told; failed?(error: unknown): Told }>
-> = {
+/** Tells, while a transaction is open, whether `client` is inside because both have one connection. */
+const ASK_INSIDE: Readonly<Record<SqlDialect, string>> = {
   // What the transaction has set for as long as it lasts.
-  postgres: {
-    sql: "SELECT current_setting('payment_webhooks.once', true) AS once",
-    answered: (row) => Boolean(row?.once),
-  },
+  postgres: "SELECT current_setting('payment_webhooks.once', true) AS once",
   // Its savepoint, which is of no other connection.
-  mysql: {
-    sql: 'ROLLBACK TO SAVEPOINT payment_webhooks_once',
-    answered: () => true,
-    failed: (error) => (hasCode(error, NO_SAVEPOINT) ? false : undefined),
-  },
-  // Outside it sets what every claim needs.
-  sqlite: {
-    sql: 'PRAGMA synchronous = FULL',
-    answered: () => false,
-    failed: (error) => saysInside(error, 'inside a transaction') || undefined,
-  },
+  mysql: 'ROLLBACK TO payment_webhooks_once',
+  // Fails inside. Outside it sets what every claim needs.
+  sqlite: 'PRAGMA synchronous = FULL',
 };
 /** For how long it is waited for: a client that lets its transactions end first answers later. */
 const ASK_MS = 100;
 const ONE_CONNECTION =
-  'client uses the connection of open transactions, whose rollback would undo claims and letters of other events. Give the store ' +
-  'a client with a connection of its own, such as a second DataSource or PrismaClient, or a pool.';
+  'client uses the connection of open transactions, whose rollback would undo claims of other events. Give the store ' +
+  'a client with a connection of its own, e.g. a pool.';
 
 /**
  * For how long a statement waits for a lock of SQLite: less than `storeTimeout`, so that the log names the lock. Of all that wait,
@@ -142,9 +128,7 @@ export class AnyConnections implements Connections {
   async #checkAutocommit(): Promise<void> {
     const [row] = (await this.#query(this.#given.client, AUTOCOMMIT, [])).rows;
     if (row?.autocommit === '0' || row?.autocommit === 'OFF')
-      throw new StoreError(
-        'autocommit is off in sessions of MySQL, so claims and letters would be lost. Turn it on for every connection of client.',
-      );
+      throw new StoreError('autocommit is off in sessions of MySQL, so claims would be lost. Turn it on.');
     this.#checked = true;
   }
 
@@ -199,15 +183,20 @@ export class AnyConnections implements Connections {
   /** Many clients of SQLite, such as TypeORM, have one connection for everything, and so has what is connected without a pool. */
   async #askClient(): Promise<void> {
     const { dialect, client } = this.#given;
-    const { sql, answered, failed = () => undefined } = ASK_INSIDE[dialect];
-    const asking = this.#query(client, new Statement(sql, { prepared: false }), []);
-    const asked = asking
-      .then(({ rows }) => answered(rows[0]), failed)
-      .then((isInside) => {
-        if (isInside) this.#separate = false;
-        if (isInside === false) this.#answersOutside = true;
-      });
+    const asking = this.#query(client, new Statement(ASK_INSIDE[dialect], { prepared: false }), []);
+    const asked = asking.then(
+      ({ rows }) => this.#note(dialect === 'mysql' || Boolean(rows[0]?.once)),
+      (error) => {
+        const isInside = saysInside(error, 'inside a transaction');
+        if (isInside || hasCode(error, NO_SAVEPOINT)) this.#note(isInside);
+      },
+    );
     await Promise.race([asked, pause(ASK_MS, undefined, { ref: false })]);
+  }
+
+  #note(isInside: boolean): void {
+    if (isInside) this.#separate = false;
+    else this.#answersOutside = true;
   }
 
   async migrate(statements: string): Promise<void> {
@@ -363,7 +352,7 @@ class Portable {
   }
 }
 
-const INSERTS = /\bINSERT INTO\b/;
+const INSERTS = /INSERT/;
 const WRITES = /^\s*(?:INSERT|UPDATE|DELETE)\b/;
 
 function asValue(dialect: SqlDialect, value: unknown): SqlValue {

@@ -73,12 +73,7 @@ export class MysqlDialect implements Dialect {
   }
 
   async claim(run: RunSql, parameters: ClaimParameters, isKnown = false): Promise<Answer> {
-    const row = await this.#claim(run, parameters, isKnown);
-    if (row && row.autocommit !== '1' && row.autocommit !== 'ON')
-      throw new StoreError(
-        'autocommit is off in this session of MySQL, so a claim would be lost. Turn it on.',
-      );
-    return answerOf(row);
+    return answerOf(await this.#claim(run, parameters, isKnown));
   }
 
   async #claim(run: RunSql, parameters: ClaimParameters, isKnown: boolean): Promise<Row | undefined> {
@@ -213,7 +208,11 @@ export class MysqlDialect implements Dialect {
   }
 
   async #read(run: RunSql, owner: Owner): Promise<Row | undefined> {
-    return (await run(this.#sql.read, idOfRow(owner))).rows[0];
+    const [row] = (await run(this.#sql.read, idOfRow(owner))).rows;
+    // Something may have turned it off on this connection of the pool.
+    if (row?.autocommit === '0' || row?.autocommit === 'OFF')
+      throw new StoreError('autocommit is off in a session of MySQL.');
+    return row;
   }
 }
 

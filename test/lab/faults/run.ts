@@ -3,9 +3,11 @@ import { parseArgs } from 'node:util';
 import { concurrently } from '../../setup/concurrently.js';
 import { SQLITE_DRIVERS } from '../../setup/open-sqlite.js';
 import { BOSS_VERSION } from '../../setup/pg-boss.js';
+import { hasMariadb } from '../../setup/sql-adapters.js';
 import { BUGS, type Bug } from '../interleavings/bugs.js';
 import { runBossCampaign } from './boss-campaign.js';
 import { type FaultKind, runCampaign } from './campaign.js';
+import { STORES, type StoreName } from './databases.js';
 import type { Campaign } from './environment.js';
 import { runKeysCampaign } from './keys-campaign.js';
 import { runLetterCampaign } from './letter-campaign.js';
@@ -63,6 +65,7 @@ own servers. Exits with 1 when an event is lost or forged, or ran twice without 
   --mode NAME         only one store: once, postgres or redis; writes no figures
   --deliveries        only deliveries, in each store
   --in-flight         only deliveries of which 200 are in flight in three workers
+  --store NAME        with --in-flight, only this: ${STORES.map((name) => `"${name}"`).join(', ')}
   --bug NAME          with --in-flight, and this bug in the workers, which has to be found: ${BATCH_BUGS.map(({ name }) => name).join(', ')}
   --letters           only the dead letters
   --pg-boss           only the queue in Postgres
@@ -100,7 +103,7 @@ const OPTIONS = {
     keys: flag,
   },
   ...{ topologies: text, sql: flag, soak: flag, minutes, client: text },
-  ...{ record: text, bug: text, help: flag },
+  ...{ record: text, store: text, bug: text, help: flag },
 };
 
 async function main(): Promise<number> {
@@ -123,11 +126,14 @@ async function main(): Promise<number> {
   }
   const bug = BATCH_BUGS.find(({ name }) => name === values.bug);
   if (values.bug !== undefined && !bug) throw new Error(`--bug is "${values.bug}". --help lists the bugs.`);
+  const store = values.store ?? (values['in-flight'] && !bug ? 'all' : undefined);
+  if (!['all', undefined, ...STORES].includes(store))
+    throw new Error(`--store is "${store}". --help lists them.`);
   const size = values.long ? LONG : values.record ? SMALL : SHORT;
   const asked = KINDS.filter((kind) => values[kind.flag]);
   const all: Row[] = [];
   for (const { mark, columns, plan } of asked.length > 0 ? asked : KINDS) {
-    const rows = await runAll(plan(modes, size, bug), options);
+    const rows = await runAll(plan(modes, size, { bug, store }), options);
     if (values.long && values.mode === undefined) writeTable(mark, columns, rows);
     all.push(...rows);
   }
@@ -144,6 +150,13 @@ function conclude(all: readonly { readonly violations: readonly string[] }[]): n
 }
 
 type Row = Campaign & { readonly name: string };
+
+/** Of deliveries in flight. */
+interface Asked {
+  readonly bug: Bug | undefined;
+  /** @default the first */
+  readonly store: string | undefined;
+}
 
 interface Planned {
   readonly name: string;
@@ -197,7 +210,7 @@ function plansFor(mode: Mode, { kills, restarts, others }: Size): Record<string,
   return {
     'kill -9': { kill: kills },
     'servers restarted': {
-      'restart postgres': restarts,
+      'restart database': restarts,
       ...(mode === 'redis' && { 'restart redis': restarts }),
     },
     'wire cut, silent, replies dropped': { cut: others, 'black hole': others, 'no replies': others },
@@ -206,24 +219,40 @@ function plansFor(mode: Mode, { kills, restarts, others }: Size): Record<string,
 }
 
 /** Their calls of the store share statements. */
-function inFlight(modes: readonly Mode[], { kills, restarts, others }: Size, bug?: Bug): Planned[] {
+function inFlight(modes: readonly Mode[], size: Size, { bug, store: only }: Asked): Planned[] {
+  const stores = STORES.filter((store) => (only ?? 'postgresStore') === store || only === 'all');
+  return stores.filter(isInstalled).flatMap((store) =>
+    modes
+      .filter((mode) => mode !== 'redis')
+      .map((mode) => ({
+        name: `${mode}, ${store}: 200 in flight`,
+        alone: true,
+        run: () =>
+          runCampaign({
+            ...{ mode, store, progress, bug, workers: 3, concurrency: 100, copies: 3, fewestCopies: 1 },
+            ...(bug
+              ? { plan: {}, events: 1_000, crowd: true }
+              : { plan: faultsInFlight(store, size), events: 20 * size.kills }),
+          }),
+      })),
+  );
+}
+
+function faultsInFlight(store: StoreName, { kills, restarts, others }: Size): Plan<FaultKind> {
   const half = Math.ceil(kills / 2);
-  const plan: Plan<FaultKind> = {
-    ...{ kill: half, terminate: others, 'restart postgres': restarts, 'stop for two leases': others },
+  return {
+    ...{ kill: half, terminate: others, 'restart database': restarts, 'stop for two leases': others },
     ...{ cut: others, 'black hole': others, 'no replies': others, 'statements cancelled': half },
     ...{ 'connections terminated': half, 'rows locked': half, 'writes refused by a trigger': half },
+    ...(store === 'sqlStore, PgBouncer' && { 'restart bouncer': restarts }),
+    ...(store === 'sqlStore, MariaDB' && { 'shut down': restarts, suspended: restarts }),
   };
-  return modes
-    .filter((mode) => mode !== 'redis')
-    .map((mode) => ({
-      name: `${mode}: 200 in flight`,
-      alone: true,
-      run: () =>
-        runCampaign({
-          ...{ mode, progress, bug, workers: 3, concurrency: 100, copies: 3, fewestCopies: 1 },
-          ...(bug ? { plan: {}, events: 1_000, crowd: true } : { plan, events: 20 * kills }),
-        }),
-    }));
+}
+
+function isInstalled(store: StoreName): boolean {
+  if (store !== 'sqlStore, MariaDB' || hasMariadb()) return true;
+  process.stdout.write(`${store}: skipped, because mariadbd is not installed\n`);
+  return false;
 }
 
 function letters(modes: readonly Mode[], { letters: size }: Size): Planned[] {

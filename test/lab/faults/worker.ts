@@ -2,6 +2,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Redis } from 'ioredis';
+import { createPool } from 'mysql2/promise';
 import {
   type HandlerContext,
   type IdempotencyStore,
@@ -12,28 +13,35 @@ import {
 } from 'payment-webhooks';
 import { postgresStore } from 'payment-webhooks/stores/postgres';
 import { redisStore, type SendCommand } from 'payment-webhooks/stores/redis';
+import { sqlStore } from 'payment-webhooks/stores/sql';
 import { Pool, type PoolClient } from 'pg';
+import { overMysql2, overPg } from '../../setup/sql-clients.js';
+import type { StoreName } from './databases.js';
 import { INSERT, LEASE_MS, type Mode, noteRun, PRIVATE_KEY } from './merchant.js';
 import { connectRedis, type RedisClient } from './topologies/redis-clients.js';
 import { witnessed } from './topologies/witness.js';
 import { serve, work } from './worker-process.js';
 
-const { MODE, STORE_PORT, LEDGER_URL, TOPOLOGY, RUNS, REDIS_CLIENT, REDIS_PORTS, LEASE } = process.env as {
-  MODE: Mode;
-  STORE_PORT: string;
-  LEDGER_URL: string;
-  /** Whether to note what the store confirms. */
-  TOPOLOGY?: string;
-  /** Whether to note when handlers run: two more statements for each. */
-  RUNS?: string;
-  /** With the ports of its nodes or sentinels. */
-  REDIS_CLIENT?: RedisClient;
-  REDIS_PORTS?: string;
-  LEASE?: string;
-};
+const { MODE, STORE, STORE_PORT, LEDGER_URL, TOPOLOGY, RUNS, REDIS_CLIENT, REDIS_PORTS, LEASE } =
+  process.env as {
+    MODE: Mode;
+    STORE?: StoreName;
+    STORE_PORT: string;
+    LEDGER_URL: string;
+    /** Whether to note what the store confirms. */
+    TOPOLOGY?: string;
+    /** Whether to note when handlers run: two more statements for each. */
+    RUNS?: string;
+    /** With the ports of its nodes or sentinels. */
+    REDIS_CLIENT?: RedisClient;
+    REDIS_PORTS?: string;
+    LEASE?: string;
+  };
+/** Of campaigns with many deliveries in flight: on a busy machine all would time out, and connect again at once. */
+const CONNECT_MS = STORE ? 5_000 : 1_000;
 const noListener = () => {};
 
-const ledger = new Pool({ connectionString: LEDGER_URL, max: 20, connectionTimeoutMillis: 2_000 });
+const ledger = new Pool({ connectionString: LEDGER_URL, max: 20, connectionTimeoutMillis: 2 * CONNECT_MS });
 ledger.on('error', noListener);
 
 type Given = WithOnce<PoolClient>;
@@ -41,10 +49,20 @@ type Given = WithOnce<PoolClient>;
 /** Without `once` in the other modes. */
 async function makeStore(): Promise<IdempotencyStore<Given>> {
   if (MODE === 'redis') return noted(redisStore({ sendCommand: await connect() })) as IdempotencyStore<Given>;
-  const connectionString = `postgres://postgres@127.0.0.1:${STORE_PORT}/postgres`;
-  const pool = new Pool({ connectionString, max: 20, connectionTimeoutMillis: 1_000 });
-  const store = postgresStore({ pool });
+  const store = makeSqlStore() as IdempotencyStore<Given>;
   return MODE === 'once' ? store : (noted(store as IdempotencyStore) as IdempotencyStore<Given>);
+}
+
+function makeSqlStore() {
+  const port = Number(STORE_PORT);
+  if (STORE === 'sqlStore, MariaDB') {
+    const server = { host: '127.0.0.1', port, user: 'root', database: 'shop', connectTimeout: CONNECT_MS };
+    return sqlStore(overMysql2(createPool({ ...server, connectionLimit: 20 }), 'query'));
+  }
+  const connectionString = `postgres://postgres@127.0.0.1:${port}/postgres`;
+  const pool = new Pool({ connectionString, max: 20, connectionTimeoutMillis: CONNECT_MS });
+  pool.on('error', noListener);
+  return STORE?.startsWith('sqlStore') ? sqlStore(overPg(pool)) : postgresStore({ pool });
 }
 
 function noted(store: IdempotencyStore): IdempotencyStore {
@@ -59,7 +77,7 @@ async function connect(): Promise<SendCommand> {
 }
 
 function pay({ id }: TransactionPaid, { attempt, once }: HandlerContext & Given) {
-  const insert = { text: INSERT, values: [id, process.pid, attempt] };
+  const insert = { text: INSERT, sql: INSERT.replace(/\$\d/g, '?'), values: [id, process.pid, attempt] };
   const handle = async () => {
     if (MODE === 'once') await once((tx) => work(() => tx.query(insert)));
     else await work(() => ledger.query(insert));
