@@ -11,7 +11,7 @@ export interface Wire {
   /** Simple queries, and executions of what was parsed. */
   statements: number;
   readonly isCut: boolean;
-  /** Breaks the connection after so many more messages have passed this way. */
+  /** Breaks all connections after so many more messages have passed this way, and takes no others. */
   cutAfter(way: Way, messages: number): void;
   /** Swallows every reply after the one with these words. */
   silenceAfter(words: string): void;
@@ -30,6 +30,7 @@ export async function startWire(url: string): Promise<Wire> {
   let isCut = false;
   let last: string | undefined;
   const server = createServer((near) => {
+    if (isCut) return near.destroy();
     const far = connect(Number(target.port), target.hostname);
     let answered = true;
     let [saidLast, silent] = [false, false];
@@ -55,8 +56,7 @@ export async function startWire(url: string): Promise<Wire> {
           if (left[way] <= 0) {
             isCut = true;
             // What has passed is still delivered.
-            near.end();
-            far.end();
+            for (const socket of sockets) socket.end();
             return;
           }
           left[way] -= 1;
