@@ -4,7 +4,14 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ConfigurationError, StoreError } from '../../errors.js';
 import { show } from '../../misuse.js';
 import { anything, type OptionRule } from '../../options/define-options.js';
-import { hasCode, isBusy, NO_SAVEPOINT, saysInside, withRetry } from './conflicts.js';
+import {
+  hasCode,
+  isBusy,
+  NO_SAVEPOINT,
+  refuseWithoutAutocommit,
+  saysInside,
+  withRetry,
+} from './conflicts.js';
 import type { Connections, InTransaction, Reply, Row, RunSql, SyncConnections } from './connections.js';
 import { isThenable } from './once.js';
 import { Statement } from './statement.js';
@@ -76,7 +83,7 @@ const ASK_INSIDE: Readonly<Record<SqlDialect, string>> = {
 const ASK_MS = 100;
 const ONE_CONNECTION =
   'client uses the connection of open transactions, whose rollback would undo claims of other events. Give the store ' +
-  'a client with a connection of its own, e.g. a pool.';
+  'a client with a connection of its own, such as a pool, or a second DataSource or PrismaClient.';
 
 /**
  * For how long a statement waits for a lock of SQLite: less than `storeTimeout`, so that the log names the lock. Of all that wait,
@@ -127,8 +134,7 @@ export class AnyConnections implements Connections {
   /** Before the first statement: without autocommit it would stay open, with its locks, on a connection of the pool. */
   async #checkAutocommit(): Promise<void> {
     const [row] = (await this.#query(this.#given.client, AUTOCOMMIT, [])).rows;
-    if (row?.autocommit === '0' || row?.autocommit === 'OFF')
-      throw new StoreError('autocommit is off in sessions of MySQL, so claims would be lost. Turn it on.');
+    refuseWithoutAutocommit(row);
     this.#checked = true;
   }
 

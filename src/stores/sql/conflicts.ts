@@ -1,5 +1,7 @@
 // Recognizes database errors as clients and ORMs wrap them, and retries conflicts.
 import { setTimeout as pause } from 'node:timers/promises';
+import { StoreError } from '../../errors.js';
+import type { Row } from './connections.js';
 
 const MAX_TRIES = 3;
 /** Where ORMs put what the driver threw. */
@@ -28,6 +30,17 @@ const LOCK_TIMEOUTS: ReadonlySet<unknown> = new Set(['55P03', 'ER_LOCK_WAIT_TIME
 export const NO_SAVEPOINT: ReadonlySet<unknown> = new Set(['ER_SP_DOES_NOT_EXIST', 1305, '1305']);
 /** The table does not exist, so the statement has changed nothing. */
 const MISSING_TABLE: ReadonlySet<unknown> = new Set(['42P01', 'ER_NO_SUCH_TABLE', 1146, '1146', '42S02']);
+
+/**
+ * Nothing that such a session writes is committed.
+ * @param row of a session of MySQL
+ */
+export function refuseWithoutAutocommit(row: Row | undefined): void {
+  if (row?.autocommit === '0' || row?.autocommit === 'OFF')
+    throw new StoreError(
+      'autocommit is off in a session of MySQL, so claims would be lost. Turn it on for every connection of client.',
+    );
+}
 
 export function isMissingTable(error: unknown): boolean {
   return (

@@ -2,7 +2,7 @@
 
 import { newToken, type Owner } from '../../contracts/token.js';
 import { StoreError } from '../../errors.js';
-import { hasCode, NO_SAVEPOINT, withRetry } from './conflicts.js';
+import { hasCode, NO_SAVEPOINT, refuseWithoutAutocommit, withRetry } from './conflicts.js';
 import type { Row, RunSql } from './connections.js';
 import {
   type Answer,
@@ -210,8 +210,7 @@ export class MysqlDialect implements Dialect {
   async #read(run: RunSql, owner: Owner): Promise<Row | undefined> {
     const [row] = (await run(this.#sql.read, idOfRow(owner))).rows;
     // Something may have turned it off on this connection of the pool.
-    if (row?.autocommit === '0' || row?.autocommit === 'OFF')
-      throw new StoreError('autocommit is off in a session of MySQL.');
+    refuseWithoutAutocommit(row);
     return row;
   }
 }
