@@ -198,7 +198,7 @@ function replayText(report: ReplayReport): string {
     ...event.issues.map(({ path, count }) => `  schema error in ${count}: ${printable(path || 'payload')}`),
   ]);
   const total = lettersIn(report);
-  const left = `${lettersLeftIn(report)} of ${total} ${report.dryRun ? 'would be' : 'are'} left.`;
+  const left = `${lettersLeftIn(report)} of ${total} ${report.dryRun ? 'would be left' : 'left'}.`;
   const hints = endsIn(report).flatMap((end) => {
     const { label, hint } = ENDS[end];
     return hint === undefined ? [] : [`${label}: ${hint}`];

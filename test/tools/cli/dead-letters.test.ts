@@ -187,11 +187,11 @@ describe('the key of a letter', () => {
 
   test('has to be configured for a replay, unless --keys any is given', async () => {
     const { run } = await world(['r-1'], { receiver: { privateKey: 'pri_another_key' } });
-    const stdout = expect.stringContaining('refund.made: 1 without a configured key\n1 of 1 are left.\n');
+    const stdout = expect.stringContaining('refund.made: 1 without a configured key\n1 of 1 left.\n');
     expect(await run('replay')).toMatchObject({ code: 1, stdout });
     expect(await run('replay', '--keys', 'every')).toMatchObject({ code: 2 });
     const any = await run('replay', '--keys', 'any');
-    expect(any).toMatchObject({ code: 0, stdout: 'refund.made: 1 processed\n0 of 1 are left.\n' });
+    expect(any).toMatchObject({ code: 0, stdout: 'refund.made: 1 processed\n0 of 1 left.\n' });
   });
 });
 
@@ -207,7 +207,7 @@ describe('dead-letters replay', () => {
     expect(dry).toEqual({ code: 0, stdout: 'refund.made: 3 processed\n0 of 3 would be left.\n', stderr: '' });
     expect(ran).toEqual([]);
     const report =
-      'refund.made: 2 processed, 1 failed\n1 of 3 are left.\nfailed: The log of your app has the error of the handler.\n';
+      'refund.made: 2 processed, 1 failed\n1 of 3 left.\nfailed: The log of your app has the error of the handler.\n';
     expect(await run('replay', '--event', 'refund.*')).toEqual({ code: 1, stdout: report, stderr: '' });
     expect(ran).toEqual(['r-1', 'r-2', 'r-3']);
     const second = await run('replay', '--concurrency', '4', '--json');
@@ -216,14 +216,14 @@ describe('dead-letters replay', () => {
     expect(await lettersOf(hooks)).toEqual([]);
     expect(await run('replay')).toMatchObject({ code: 0, stdout: 'No dead letter matches.\n' });
     await before.keep(fixtures.event('payout.sent', {}));
-    const unknown = 'payout.sent: 1 still unknown\n1 of 1 are left.\nstill unknown: Declare the event,';
+    const unknown = 'payout.sent: 1 still unknown\n1 of 1 left.\nstill unknown: Declare the event,';
     expect(await run('replay')).toMatchObject({ code: 1, stdout: expect.stringContaining(unknown) });
   });
 
   test('says where payloads do not fit', async () => {
     const { run, before } = await world([]);
     for (const id of ['r-1', 'r-2']) await before.keep(refund(id, { refund: { id: 7 } }));
-    const invalid = 'refund.made: 2 still invalid\n  schema error in 2: payload.refund.id\n2 of 2 are left.';
+    const invalid = 'refund.made: 2 still invalid\n  schema error in 2: payload.refund.id\n2 of 2 left.';
     expect(await run('replay')).toMatchObject({ code: 1, stdout: expect.stringContaining(invalid) });
   });
 
