@@ -14,7 +14,7 @@ import {
   UNAUTHENTICATED,
   UNREADABLE,
 } from './by-hand.js';
-import { handle, pool, redis, store } from './load-clients.js';
+import { handle, mysql, pool, redis, store } from './load-clients.js';
 
 const LEASE_MS = 30_000;
 const RETENTION_MS = 30 * 24 * 3_600_000;
@@ -23,9 +23,16 @@ await pool?.query(
   'CREATE TABLE IF NOT EXISTS seen (id text PRIMARY KEY, lease_until timestamptz, completed_at timestamptz)',
 );
 
+await mysql?.query(
+  'CREATE TABLE IF NOT EXISTS seen (id varchar(255) PRIMARY KEY, lease_until datetime(6), completed_at datetime(6))',
+);
+
 const CLAIM = `INSERT INTO seen (id, lease_until) VALUES ($1, now() + interval '30 s') ON CONFLICT (id) DO UPDATE
   SET lease_until = excluded.lease_until WHERE seen.completed_at IS NULL AND seen.lease_until < now() RETURNING id`;
 const COMPLETE = 'UPDATE seen SET completed_at = now() WHERE id = $1';
+const MYSQL_CLAIM = `INSERT INTO seen (id, lease_until) VALUES (?, NOW(6) + INTERVAL 30 SECOND) ON DUPLICATE KEY UPDATE
+  lease_until = IF(completed_at IS NULL AND lease_until < NOW(6), VALUES(lease_until), lease_until)`;
+const MYSQL_COMPLETE = 'UPDATE seen SET completed_at = NOW(6) WHERE id = ?';
 const CLAIM_IN_TRANSACTION = 'INSERT INTO seen (id, completed_at) VALUES ($1, now()) ON CONFLICT DO NOTHING';
 
 const claims = {
@@ -48,6 +55,13 @@ const claims = {
     if (rowCount === 0) return DUPLICATE;
     await handle(event);
     await pool.query({ name: 'complete', text: COMPLETE, values });
+    return PROCESSED;
+  },
+  mysql: async (event) => {
+    const [{ affectedRows }] = await mysql.execute(MYSQL_CLAIM, [event.id]);
+    if (affectedRows === 0) return DUPLICATE;
+    await handle(event);
+    await mysql.execute(MYSQL_COMPLETE, [event.id]);
     return PROCESSED;
   },
   once: inTransaction,

@@ -2,7 +2,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { startPostgres, startRedis } from '../../../setup/services.js';
+import { startMariadb, startPostgres, startRedis } from '../../../setup/services.js';
 import { UsageError } from '../options.js';
 import { type Server, serve } from '../server.js';
 import { median, seeded, shuffled } from '../statistics.js';
@@ -10,7 +10,7 @@ import { deliverAt } from './arrivals.js';
 import { type Limit, largestRate, MAX_P99, NOT_ANSWERED } from './limits.js';
 
 /** What is remembered where. With `once` handlers write inside it; by hand, the whole delivery is a transaction. */
-export const STORES = ['memory', 'redis', 'postgres', 'once'] as const;
+export const STORES = ['memory', 'redis', 'postgres', 'once', 'mysql'] as const;
 export type StoreName = (typeof STORES)[number];
 /** Milliseconds to the store and back. */
 export const DISTANCES = [0, 1, 5] as const;
@@ -112,9 +112,17 @@ function middleOf(tails: readonly Tail[]): Tail {
   return { p50: middle('p50'), p99: middle('p99'), p999: middle('p999') };
 }
 
+const SERVERS = {
+  redis: () => startRedis(),
+  postgres: () => startPostgres(),
+  once: () => startPostgres(),
+  // Each commit is on disk, as in Postgres.
+  mysql: () => startMariadb(['--innodb-flush-log-at-trx-commit=1']),
+};
+
 /** Starts the store behind a proxy that delays its answers, as if it were further away. */
-async function openStore(name: StoreName) {
-  const server = name === 'redis' ? await startRedis() : await startPostgres();
+async function openStore(name: keyof typeof SERVERS) {
+  const server = await SERVERS[name]();
   const proxy = fork(fileURLToPath(new URL('distance-proxy.js', import.meta.url)), [String(server.port)]);
   const [port] = (await once(proxy, 'message')) as [number];
   return {
