@@ -1,4 +1,5 @@
 // Calls that share a statement, without a database: what is sent, in which order, and how many wait.
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, jest, test } from '@jest/globals';
 import { BATCHES } from '../../src/observer.js';
 import { Batches } from '../../src/stores/sql/batches.js';
@@ -18,12 +19,11 @@ function watched({
   together = async (calls: readonly Call[]) =>
     new Set(calls.map(({ token }) => token)) as ReadonlySet<string>,
   alone = async (one: Call, _isKnown: boolean): Promise<string> => `${one.key} alone`,
-  soon = queueMicrotask as (send: () => void) => unknown,
 } = {}) {
   const sent: (string | readonly string[])[] = [];
   const known: boolean[] = [];
   const batches = new Batches<Call, string>({
-    ...{ step: 'claim', soon, confirmed: 'together' },
+    ...{ step: 'claim', confirmed: 'together' },
     together: (calls) => {
       sent.push(keysOf(calls));
       return together(calls);
@@ -101,10 +101,10 @@ describe('statements without an answer', () => {
     const { sent, gates, ask } = held();
     for (const key of ['a', 'b', 'c', 'd']) {
       void ask(call(key));
-      await Promise.resolve();
+      await nextTurn();
     }
     const waiting = ask(call('e'), call('f'));
-    await new Promise(setImmediate);
+    await nextTurn();
     expect(sent).toEqual(['a', 'b', 'c', 'd']);
     gates[0]?.open('done');
     expect(await waiting).toEqual(['together', 'together']);
@@ -115,7 +115,7 @@ describe('statements without an answer', () => {
     const { sent, ask } = held();
     for (const key of ['a', 'b', 'c', 'd']) {
       void ask(call(key));
-      await Promise.resolve();
+      await nextTurn();
     }
     void ask(call('e'));
     await until(() => sent.length === 5);
@@ -126,28 +126,26 @@ describe('statements without an answer', () => {
     const { sent, gates, ask } = held();
     for (const key of ['a', 'b', 'c', 'd']) {
       void ask(call(key));
-      await Promise.resolve();
+      await nextTurn();
     }
     for (const one of gates.splice(0)) one.open('done');
-    await new Promise(setImmediate);
+    await nextTurn();
     for (const key of ['e', 'f', 'g', 'h', 'i']) {
       void ask(call(key));
-      await Promise.resolve();
+      await nextTurn();
     }
-    await new Promise(setImmediate);
+    await nextTurn();
     expect(sent.slice(4)).toEqual(['e', 'f', 'g', 'h']);
   });
 });
 
-test('calls of one turn are sent once, however many ask for it', async () => {
-  let asked = 0;
-  const soon = (send: () => void) => {
-    asked += 1;
-    queueMicrotask(send);
-  };
-  const { sent, ask } = watched({ soon });
-  await ask(call('a'), call('b'), call('c'));
-  expect([asked, sent]).toEqual([1, [['a', 'b', 'c']]]);
+test('calls of one turn of the event loop are sent together, and once', async () => {
+  const { sent, ask } = watched();
+  const first = ask(call('a'), call('b'));
+  await Promise.resolve();
+  await ask(call('c'));
+  await first;
+  expect(sent).toEqual([['a', 'b', 'c']]);
 });
 
 test('when sharing is given up, a warning says so once, with a code to find it by, and no call is known', async () => {
@@ -155,7 +153,7 @@ test('when sharing is given up, a warning says so once, with a code to find it b
   const { sent, known, ask } = watched({ together: () => Promise.reject(new Error('no')) });
   for (let wave = 0; wave < 5; wave += 1) {
     await ask(call('a'), call('b'));
-    await new Promise(setImmediate);
+    await nextTurn();
   }
   const calls = [...warn.mock.calls];
   warn.mockRestore();
@@ -172,18 +170,25 @@ test('when sharing is given up, a warning says so once, with a code to find it b
 /** How many batches are sent in six waves of which each fails in this way, and each call then succeeds alone. */
 async function batchesFailing(error: Error, atOnce = 1): Promise<number> {
   const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
-  const { sent, ask } = watched({ together: () => Promise.reject(error) });
-  for (let wave = 0; wave < 6; wave += 1) {
+  const shared = () => sent.filter((each) => Array.isArray(each)).length;
+  let wave = 0;
+  const { sent, ask } = watched({
+    together: async () => {
+      await until(() => shared() === (wave + 1) * atOnce);
+      throw error;
+    },
+  });
+  for (; wave < 6; wave += 1) {
     const waves: Promise<unknown>[] = [];
     for (let lane = 0; lane < atOnce; lane += 1) {
       waves.push(ask(call('a'), call('b')));
-      await Promise.resolve();
+      await nextTurn();
     }
     await Promise.all(waves);
-    await new Promise(setImmediate);
+    await nextTurn();
   }
   warn.mockRestore();
-  return sent.filter((each) => Array.isArray(each)).length;
+  return shared();
 }
 
 test.each([

@@ -48,16 +48,14 @@ export interface TableStore<Extra extends object> extends IdempotencyStore<Extra
 type Engine = EngineOptions & ReturnType<typeof sharedCalls>;
 
 /** The calls that deliveries share statements for. */
-function sharedCalls({ connections: { run, once }, dialect }: EngineOptions) {
-  // A synchronous driver never leaves a call waiting, so what one turn of the event loop calls shares a statement and its commit.
-  const soon = typeof once === 'object' ? setImmediate : queueMicrotask;
+function sharedCalls({ connections: { run }, dialect }: EngineOptions) {
   const claims = new Batches<ClaimParameters, Answer>({
-    ...{ step: 'claim', soon, confirmed: { status: 'claimed', attempt: 1, finished: [] } },
+    ...{ step: 'claim', confirmed: { status: 'claimed', attempt: 1, finished: [] } },
     together: (calls) => dialect.claimTogether(run, calls),
     alone: (call, isKnown) => dialect.claim(run, call, isKnown),
   });
   const completions = new Batches<CompletionParameters, boolean | readonly string[]>({
-    ...{ step: 'complete', soon, confirmed: true },
+    ...{ step: 'complete', confirmed: true },
     together: (calls) => dialect.completeTogether(run, calls),
     alone: (call) =>
       call.rows.length > 0 ? dialect.completeAfter(run, call) : dialect.complete(run, call, call.keepMs),
