@@ -1,6 +1,7 @@
 // Calls in flight that travel in one statement. A batch only confirms: what it does not confirm goes alone.
 
 import { AsyncResource } from 'node:async_hooks';
+import { setImmediate } from 'node:timers';
 import type { Owner } from '../../contracts/token.js';
 import { describeError, runsInWorker } from '../../logger.js';
 import { BATCHES, type StoreBatch } from '../../observer.js';

@@ -54,15 +54,18 @@ export async function bundleReceiver(bug?: Bug): Promise<() => Loaded> {
   });
   if (bug && replaced !== 1) throw new Error(`${bug.file} was not loaded, so it has no bug.`);
   const code = outputFiles[0]?.text ?? '';
-  const names = ['module', 'require', 'setTimeout', 'clearTimeout', 'performance', 'setImmediate'];
+  const names = ['module', 'require', 'setTimeout', 'clearTimeout', 'performance'];
   const run = new Function(...names, code);
   return () => {
     const clock = new Clock();
     const module = { exports: {} };
     const { setTimeout, clearTimeout, performance, setImmediate } = clock.globals;
-    const requires = (name: string) =>
-      name === 'node:timers/promises' ? clock.timersPromises : require(name);
-    run(module, requires, setTimeout, clearTimeout, performance, setImmediate);
+    const timers: Readonly<Record<string, object>> = {
+      'node:timers': { ...require('node:timers'), setImmediate },
+      'node:timers/promises': clock.timersPromises,
+    };
+    const requires = (name: string) => timers[name] ?? require(name);
+    run(module, requires, setTimeout, clearTimeout, performance);
     return { door: module.exports as Loaded['door'], clock };
   };
 }
