@@ -54,6 +54,17 @@ test('every door but those of other programs loads', async () => {
   });
 });
 
+test('calls of a SQL store share statements', async () => {
+  const { Batches } = await import('../src/stores/sql/batches.js');
+  const batches = new Batches<{ key: string; token: string }, string>({
+    ...{ step: 'claim', confirmed: 'together' },
+    together: async (calls) => new Set(calls.map(({ token }) => token)),
+    alone: async () => 'alone',
+  });
+  const calls = ['a', 'b'].map((key) => batches.call({ key, token: key }));
+  await expect(Promise.all(calls)).resolves.toEqual(['together', 'together']);
+});
+
 test('deliveries are received in one chunk and in several, kept, and retried', async () => {
   const { memoryDeadLetters, receiver } = await import('payment-webhooks');
   const log = captureLog();
