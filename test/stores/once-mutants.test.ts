@@ -1,7 +1,8 @@
 // Whether the contract notices a broken `once`, and a broken batch: the sources of sqlStore() are damaged in one place at a time.
 import * as asyncHooks from 'node:async_hooks';
 import { randomBytes } from 'node:crypto';
-import * as timers from 'node:timers/promises';
+import * as timers from 'node:timers';
+import * as timersPromises from 'node:timers/promises';
 import { afterAll, beforeAll, describe } from '@jest/globals';
 import { postgresStore } from 'payment-webhooks/stores/postgres';
 import { Pool, type PoolClient } from 'pg';
@@ -120,7 +121,8 @@ const MODULES = {
   '../options/define-options.js': defineOptions,
   '../time.js': duration,
   'node:async_hooks': asyncHooks,
-  'node:timers/promises': timers,
+  'node:timers': timers,
+  'node:timers/promises': timersPromises,
   './batches.js': batches,
   './conflicts.js': conflicts,
   './dialect.js': dialect,

@@ -49,7 +49,18 @@ function quartiles(values: readonly number[], digits: number): string {
   return `${at(0.5)} (${at(0.25)}–${at(0.75)})`;
 }
 
+const HELP = `npm run bench:imports [-- COMMIT [ROUNDS]]
+
+Measures what an import and the first deliveries cost, in the working tree and in COMMIT (default HEAD), in 21 rounds.
+
+Example: npm run bench:imports -- HEAD~1 7
+`;
+
 const [commit = 'HEAD', rounds = '21'] = process.argv.slice(2);
+if (commit.startsWith('-')) {
+  process.stdout.write(HELP);
+  process.exit(commit === '--help' ? 0 : 1);
+}
 prepareOurs(progress);
 console.log(`Node ${process.version}, working tree and ${commit}, ${rounds} rounds; median (quartiles)\n`);
 console.log(
