@@ -58,14 +58,6 @@ export function runLetterCampaign(options: LetterCampaignOptions): Promise<Lette
         progress(`${faults.length} of ${2 * kills} kills`);
       }
     };
-    /** How many letters a replay can process. */
-    const waiting = async () => {
-      const [all = 0, conflicts = 0] = await Promise.all([
-        deadLetters.count?.(QUERY),
-        deadLetters.count?.({ ...QUERY, reason: 'conflict' }),
-      ]);
-      return all - conflicts;
-    };
     const allLetters = async () => {
       const found: DeadLetter[] = [];
       for (let after: string | undefined; ; ) {
@@ -75,6 +67,8 @@ export function runLetterCampaign(options: LetterCampaignOptions): Promise<Lette
         after = next;
       }
     };
+    /** How many letters a replay can process. Not by count(), which some stores do not have. */
+    const waiting = async () => (await allLetters()).filter(({ reason }) => reason !== 'conflict').length;
 
     await phase('before', async (workers) => {
       const reasons = Object.keys(EVENTS) as Reason[];
