@@ -13,7 +13,7 @@ const MAGIC: readonly (readonly [BodyEncoding, digits: RegExp])[] = [
 export function encodingOf(body: Uint8Array): BodyEncoding | undefined {
   // "{": the body of nearly every rejected delivery too, and rejecting has to cost little.
   if (body[0] === 0x7b) return undefined;
-  const start = Buffer.from(body.buffer, body.byteOffset, Math.min(body.byteLength, 64));
+  const start = Buffer.from(body.subarray(0, 64));
   const digits = start.toString('hex');
   const compressed = MAGIC.find(([, magic]) => magic.test(digits))?.[0];
   if (compressed !== undefined) return compressed;
