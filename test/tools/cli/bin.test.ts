@@ -1,6 +1,6 @@
 // The command line as it is shipped: real processes, real signals, a real terminal.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import { dirname, isAbsolute, join, relative, sep } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -157,9 +157,8 @@ describe('simulate', () => {
     const script = `#!/bin/sh\nprintf %s "$1" > '${opened}.part'\nmv '${opened}.part' '${opened}'\n`;
     writeFileSync(join(folder, 'xdg-open'), script, { mode: 0o755 });
     const { baseUrl } = await program.simulate(['--open'], { PATH: `${folder}:${process.env.PATH}` });
-    const content = () => spawnSync('cat', [opened]).stdout.toString();
-    await until(() => content() !== '');
-    expect(content()).toBe(`${baseUrl}/`);
+    await until(() => existsSync(opened));
+    expect(readFileSync(opened, 'utf8')).toBe(`${baseUrl}/`);
   });
 
   testOnUnix('says where the page is when no browser can be opened', async () => {
