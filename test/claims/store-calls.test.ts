@@ -6,7 +6,15 @@ import { StoreCalls } from '../../src/claims/store-calls.js';
 import { captureLog } from '../setup/captured-log.js';
 import { delivery } from '../setup/delivery.js';
 import { duplicate, failed, inProgress, processed, startEndpoint, unavailable } from '../setup/endpoint.js';
-import { answers, type Fault, faultyStore, hangs, rejects, times, WROTE } from '../setup/faulty-store.js';
+import {
+  answers,
+  type Fault,
+  faultyStore,
+  hangs,
+  rejects,
+  times,
+  WRITES_ONCE,
+} from '../setup/faulty-store.js';
 import { gate, until } from '../setup/waiting.js';
 
 type Verb = 'renew' | 'complete' | 'release';
@@ -212,7 +220,7 @@ describe('what is neither true nor false', () => {
   });
 
   test('completes no event whose writes it should have checked: the delivery is refused, and the log says why', async () => {
-    const store = faultyStore({ complete: answers({ value: 'yes' }) }, { more: WROTE });
+    const store = faultyStore({ complete: answers({ value: 'yes' }) }, { more: WRITES_ONCE });
     const endpoint = await startEndpoint({ store, handlers: { '*': () => {} } });
     expect(await endpoint.post()).toMatchObject(unavailable);
     expect(endpoint.log.lines).toMatchObject([

@@ -7,7 +7,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { RECEIVER_OPTIONS } from '../../src/options/options.js';
 import { delivery, KEY } from '../setup/delivery.js';
 import { startEndpoint } from '../setup/endpoint.js';
-import { type FaultyStore, faultyStore, hangs, WROTE } from '../setup/faulty-store.js';
+import { type FaultyStore, faultyStore, hangs, WRITES_ONCE } from '../setup/faulty-store.js';
 import { codeBlocks } from '../setup/markdown.js';
 import { openSocket, wire } from '../setup/raw-socket.js';
 import { ROOT } from '../setup/shell.js';
@@ -112,7 +112,7 @@ describe('the longest time to an answer', () => {
   });
 
   test('is the same where a handler wrote inside once()', async () => {
-    const store = faultyStore({ complete: hangs }, { more: WROTE });
+    const store = faultyStore({ complete: hangs }, { more: WRITES_ONCE });
     const { took, status } = await slowest(limits, store);
     expect(status).toBe(503);
     expect(took).toBeLessThanOrEqual(longest(limits));

@@ -62,9 +62,6 @@ export function faultyStore(
   };
 }
 
-/** Claims whose handlers say that they have committed writes of `once`. */
-export const WROTE = { forHandler: () => ({ context: {}, end: () => ({ wrote: true }) }) };
-
 export const rejects: Fault = () => Promise.reject(new Error('connection refused'));
 export const throws: Fault = () => {
   throw new Error('not connected');
