@@ -38,6 +38,15 @@ const closeAll = async () => {
 };
 afterAll(closeAll);
 
+/** One client counts the rows of a place: a test asks hundreds of times a second, and a server takes 150 clients. */
+function oneOf<Client>(open: () => Client): () => Client {
+  let client: Client | undefined;
+  return () => {
+    client ??= open();
+    return client;
+  };
+}
+
 function pgPool(url: string): Pool {
   const pool = new Pool({ connectionString: url, connectionTimeoutMillis: 20_000 });
   pool.on('error', () => {});
@@ -67,6 +76,7 @@ function inPostgres(by: 'postgresInbox' | 'sqlInbox'): Place {
       await wire.kill();
     },
   );
+  const counting = oneOf(() => pgPool(url));
   return {
     tellsWhenDown: BOTH,
     get server() {
@@ -77,7 +87,7 @@ function inPostgres(by: 'postgresInbox' | 'sqlInbox'): Place {
       const given = { ...tables(`${schema}.${name}`), ...options };
       return by === 'sqlInbox' ? sqlInbox({ ...overPg(pool), ...given }) : postgresInbox({ pool, ...given });
     },
-    rows: async (name) => Number((await pgPool(url).query(COUNT(`${schema}.${name}`))).rows[0].n),
+    rows: async (name) => Number((await counting().query(COUNT(`${schema}.${name}`))).rows[0].n),
   };
 }
 
@@ -109,6 +119,7 @@ async function startWire({ hostname, port }: URL) {
 
 function inMariadb(): Place {
   const mariadb = ownMariadb();
+  const counting = oneOf(() => mariadb.pool());
   return {
     tellsWhenDown: BOTH,
     get server() {
@@ -116,7 +127,7 @@ function inMariadb(): Place {
     },
     open: (name, options = {}) => sqlInbox({ ...overMysql2(mariadb.pool()), ...tables(name), ...options }),
     rows: async (name) => {
-      const [[row]] = (await mariadb.pool().query(COUNT(name))) as unknown as [[{ n: number }]];
+      const [[row]] = (await counting().query(COUNT(name))) as unknown as [[{ n: number }]];
       return Number(row.n);
     },
   };
@@ -133,6 +144,7 @@ function inRedis(): Place {
     closing.push(() => client.disconnect());
     return client;
   };
+  const counting = oneOf(clientOf);
   return {
     tellsWhenDown: BOTH,
     get server() {
@@ -147,7 +159,7 @@ function inRedis(): Place {
       });
     },
     rows: async (name) => {
-      const client = clientOf();
+      const client = counting();
       const keys = await client.keys(`${name}:*`);
       const ids = keys.filter((key) => !key.includes('{dead-letters}'));
       return ids.length + (await client.zcard(`${name}:{dead-letters}:order`));
@@ -169,6 +181,7 @@ function inSqlite(): Place {
     closing.push(() => db.close());
     return db;
   };
+  const counting = oneOf(connection);
   let locking: Sqlite | undefined;
   return {
     tellsWhenDown: ['store', 'deadLetters'],
@@ -182,7 +195,7 @@ function inSqlite(): Place {
       },
     },
     open: (name, options = {}) => sqliteInbox(connection(), { ...tables(name), ...options }),
-    rows: async (name) => Number((connection().prepare(COUNT(name)).all() as [{ n: number }])[0].n),
+    rows: async (name) => Number((counting().prepare(COUNT(name)).all() as [{ n: number }])[0].n),
   };
 }
 
