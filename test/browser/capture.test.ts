@@ -69,6 +69,18 @@ describeInChromium('a captured delivery', () => {
     expect(await page.getByRole('button', { name: /Resend|Edit and resend|Compare/ }).count()).toBe(0);
   });
 
+  test('is listed with the header that has its signature, or without one', async () => {
+    const { service } = await scene();
+    const { page } = await openPage(service);
+    await row(page, 'not an event').waitFor();
+    await page.getByRole('columnheader', { name: 'Signature' }).waitFor();
+    expect(await page.locator('.row .cell-target').allInnerTexts()).toEqual([
+      'X-ACME-SIGNATURE',
+      'signature not found',
+      'X-ACME-SIGNATURE',
+    ]);
+  });
+
   test('shows the pauses and the bodies of its attempts, and is resent to the app', async () => {
     const { service, app } = await scene();
     const { page } = await openPage(service);
@@ -99,6 +111,20 @@ describeInChromium('a captured delivery', () => {
     await table
       .getByRole('row', { name: /^Event not an event|^Event transaction\.paid not an event/ })
       .waitFor();
+  });
+
+  test('is compared on a phone with each path whole, above its two values', async () => {
+    const { service } = await scene();
+    const { page } = await openPage(service, '', { viewport: { width: 390, height: 844 } });
+    await compare(page);
+    const line = page.getByRole('row', { name: /^payload\.transaction\.amount/ });
+    const [path, one, other] = await line
+      .locator('th, td')
+      .evaluateAll((cells) => cells.map((cell) => cell.getBoundingClientRect().toJSON()));
+    expect(path.bottom).toBeLessThanOrEqual(one.top);
+    expect(one.top).toBe(other.top);
+    expect(one.width).toBeCloseTo(other.width, 0);
+    expect(path.height).toBeLessThanOrEqual(one.height);
   });
 });
 

@@ -70,6 +70,7 @@ export function deliveryRow(delivery: SimulatedDelivery, maxAttempts: number) {
       outcome: last.response && outcomeIn(last.response.body),
       fault: last.fault,
       diagnosis: last.diagnosis,
+      ...(last.finding && { signature_header: last.finding.header }),
     },
   };
 }

@@ -10,7 +10,7 @@ import { Icon } from '../../web/components/icon.js';
 import { FilterBar, SearchBar } from '../../web/components/search-bar.js';
 import { Table } from '../../web/components/table.js';
 import { api, type Row } from './api.js';
-import { COLUMNS } from './delivery-columns.js';
+import { CAPTURE_COLUMNS, COLUMNS } from './delivery-columns.js';
 import { formatRoute } from './route.js';
 import { anyStatus, matches, parseSearch, withStatus } from './search.js';
 import { useSimulator } from './simulator.js';
@@ -38,7 +38,7 @@ export function useFound() {
 
 /** @param open opens the delivery and moves the focus to it */
 export function Deliveries({ found, open }: { found: Found; open: (id: string) => void }) {
-  const { rows, older, loadOlder, route } = useSimulator();
+  const { rows, older, loadOlder, route, settings } = useSimulator();
   const { query, delivery: selected } = route;
   const { search, shown, hold, find } = found;
   const href = (id: string) => formatRoute({ ...route, delivery: id, attempt: undefined });
@@ -71,7 +71,7 @@ export function Deliveries({ found, open }: { found: Found; open: (id: string) =
           <Table
             name="deliveries"
             caption="Deliveries, newest first"
-            columns={COLUMNS}
+            columns={settings?.capture ? CAPTURE_COLUMNS : COLUMNS}
             rows={shown}
             query={query}
             newestFirst

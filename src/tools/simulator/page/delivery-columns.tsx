@@ -67,6 +67,15 @@ export const COLUMNS: readonly Column<Row>[] = [
   },
 ];
 
+const signatureOf = ({ last }: Row) => (last ? (last.signature_header ?? 'signature not found') : undefined);
+
+/** All captured deliveries go to one URL. Which header signs them is what one looks for. */
+export const CAPTURE_COLUMNS: readonly Column<Row>[] = COLUMNS.map((column) =>
+  column.name === 'target'
+    ? { name: 'target', label: 'Signature', look: 'mono muted', text: signatureOf }
+    : column,
+);
+
 /** An icon and a word, so that the status never depends on colour alone. */
 export function Status({ status }: { status: ShownStatus }) {
   return (
