@@ -87,7 +87,7 @@ async function runWithoutStore(
   const claim = { attempt: delivery.attempt ?? 1, finished: [], forHandler: undefined };
   const run = new HandlerRun(matched, { delivery, claim, observer });
   await runToEnd(run, timeout, answerEarly);
-  return run.errors.length > 0 ? endingOf(delivery, run.errors).result : matched.outcome;
+  return run.errors.length > 0 ? endingOf(run).result : matched.outcome;
 }
 
 /** Locks the serial values around the claim: deliveries with an equal value run one after another. */
@@ -165,7 +165,7 @@ async function runHandlers(
   }
   if (lease.lost)
     return keepAndRelease(held, keptAs('failed', new Rejection('CLAIM_LOST')), run.completedHandlers);
-  const unprocessed = run.errors.length > 0 ? endingOf(delivery, run.errors) : undefined;
+  const unprocessed = run.errors.length > 0 ? endingOf(run) : undefined;
   // An event that its handlers refuse and that is kept nowhere is completed: a retry cannot help it.
   if (unprocessed && unprocessed.result !== 'ignored')
     return keepAndRelease(held, unprocessed, run.completedHandlers);
@@ -184,7 +184,7 @@ async function runHandlers(
   if (completed === false) return keepWithoutRelease(held, keptAs('failed', new Rejection('CLAIM_LOST')));
   if (typeof completed === 'object' && 'uncommitted' in completed) {
     run.failUncommitted(completed.uncommitted);
-    return keepAndRelease(held, endingOf(delivery, run.errors), run.completedHandlers);
+    return keepAndRelease(held, endingOf(run), run.completedHandlers);
   }
   // Nobody knows whether the writes of once() are committed, and a retry does not repeat them. Without once(), a 503 makes the
   // service send the event again for certain; after a 200 it runs again only if the service retries anyway.
@@ -267,12 +267,12 @@ function keptAs(
   return { reason, rejection, result };
 }
 
-/** How an attempt ends when a handler did not succeed. @param errors what the handlers threw */
-function endingOf(delivery: Delivery, errors: readonly unknown[]): Ending {
+/** How an attempt ends when a handler did not succeed. */
+function endingOf({ input: { delivery }, errors, calls }: HandlerRun): Ending {
   const verdict = verdictOf(errors);
   delivery.verdict = verdict;
   // Of the first handler, not of the one that failed first: two that fail together always have the same cause.
-  const cause = delivery.calls?.find(({ objection }) => objection === verdict.verdict)?.cause;
+  const cause = calls.find(({ objection }) => objection === verdict.verdict)?.cause;
   return { ...endingBy(verdict, delivery), cause };
 }
 
