@@ -6,7 +6,7 @@ import { fixtures } from '../../src/fixtures/fixture.js';
 import { delivery } from '../setup/delivery.js';
 import { processed, startReceiver, unavailable } from '../setup/endpoint.js';
 import { faultyDeadLetters } from '../setup/faulty-dead-letters.js';
-import { answers, type FaultyStore, faultyStore, rejects } from '../setup/faulty-store.js';
+import { answers, type FaultyStore, faultyStore, rejects, times } from '../setup/faulty-store.js';
 import { raise } from '../setup/raise.js';
 import { until } from '../setup/waiting.js';
 
@@ -150,5 +150,33 @@ describe('a letter is kept of an event', () => {
       expect(await post(sent)).toMatchObject(processed);
       expect(await letter()).toMatchObject({ reason: 'conflict', attempts: 2 });
     });
+
+    test('and the retry completes it, where the letter was kept at the second try', async () => {
+      const store = skipping();
+      const { post, letter } = start(
+        { ledger },
+        { store, deadLetters: faultyDeadLetters({ keep: times(1, rejects) }) },
+      );
+      const sent = delivery();
+      expect(await post(sent)).toMatchObject(unavailable);
+      expect(await letter()).toMatchObject({ reason: 'conflict', attempts: 1 });
+      expect(await post(sent)).toMatchObject(processed);
+      expect(await letter()).toMatchObject({ reason: 'conflict', attempts: 2 });
+    });
+
+    test('and without dead letters it is completed all the same', async () => {
+      const store = skipping();
+      const { post, records } = start({ ledger }, { store, deadLetters: undefined });
+      expect(await post()).toMatchObject(processed);
+      expect(records).toMatchObject([{ outcome: 'processed', conflict: true }]);
+      expect(store.calls).toEqual(['claim', 'complete']);
+    });
   });
+});
+
+test('a claim that went to another delivery, which completed the event, is lost also without dead letters', async () => {
+  const faulty = faultyStore({ complete: answers({ value: false }) });
+  const store = { ...faulty, completedWith: async () => 'the fingerprint of its bytes' };
+  const { post } = start({ ship: () => {} }, { store, deadLetters: undefined });
+  expect(await post()).toMatchObject({ status: 503, body: { code: 'CLAIM_LOST' } });
 });
