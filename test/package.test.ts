@@ -303,7 +303,7 @@ describe.each(modes)('in %s', (mode, cwd, load, flags) => {
     const loaded = await filesLoadedBy([...flags, '-e', load("'payment-webhooks'")], join(folder, cwd));
     const ours = loaded.filter((file) => packageOf(file) === 'payment-webhooks');
     const closed =
-      /\/(?:cli|client|simulator|testing|fixtures|queues|opentelemetry|ops|pages|dead-letters\/api)\b|\/stores\/(?!memory\b|letters\/(?:memory|count-letters)\b|inbox\/memory\b)/;
+      /\/(?:cli|client|simulator|testing|fixtures|queues|opentelemetry|ops|tools)\b|\/stores\/(?!memory\b|letters\/(?:memory|count-letters)\b|inbox\/memory\b)/;
     expect(ours.filter((file) => closed.test(file))).toEqual([]);
   });
 });

@@ -123,17 +123,24 @@ describe('in production a receiver warns once, when it is created, of', () => {
     expect(warnings({ sandbox: 'only', privateKey: SANDBOX_KEY })).toEqual([]);
     expect(warnings({ privateKey: () => 'sk_1' })).toEqual([]);
     expect(warnings({ privateKey: 'pri_example_own' })).toEqual([]);
+    // Dead letters need a store.
+    const withoutStore = warnings({ store: false, deadLetters: undefined });
+    expect(withoutStore).toEqual([warning('deadLetters', 'deadLetters is not set')]);
   });
 
-  test('nothing outside of production', () => {
-    const undecided = {
-      signatureHeader: undefined,
-      sandbox: undefined,
-      deadLetters: undefined,
-      privateKey: 'a,b',
-    };
-    for (const env of ['test', 'development', 'staging']) expect(warnings(undecided, env)).toEqual([]);
-  });
+  test.each(['a,b', 'pri_example', 'pri_sim_dev'])(
+    'nothing outside of production, with the key %s',
+    (privateKey) => {
+      const undecided = {
+        signatureHeader: undefined,
+        sandbox: undefined,
+        store: memoryStore(),
+        deadLetters: undefined,
+        privateKey,
+      };
+      for (const env of ['test', 'development', 'staging']) expect(warnings(undecided, env)).toEqual([]);
+    },
+  );
 
   test('nothing that only a receiver has, in a worker', () => {
     process.env.NODE_ENV = 'production';
