@@ -1,6 +1,6 @@
 // `once` on Postgres, by both stores: what every database keeps, and what only this one can do wrong.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { Pool } from 'pg';
+import { Pool, type PoolClient } from 'pg';
 import { needing } from '../setup/platform.js';
 import { type Service, startPgBouncer } from '../setup/services.js';
 import { until } from '../setup/waiting.js';
@@ -111,6 +111,22 @@ needing('postgres').describe('once, on Postgres', () => {
         expect([await world.paid(key), await rowOf(key)]).toEqual([0, 0]);
         await until(opened.idle);
       });
+
+      // Another delivery would get it in the middle of the transaction, and its writes could be rolled back with these.
+      if (by === 'postgresStore' && form === 'once(work)')
+        test('does not let the work release its client', async () => {
+          const [opened, key] = [world.open({ max: 1 }), newKey()];
+          const first = await attempt(opened, key);
+          const released = write(opened, first, async (tx) => {
+            await paying(key)(tx);
+            (tx as PoolClient).release();
+          });
+          await expect(released).rejects.toThrow('once() releases the client itself');
+          expect([await world.paid(key), await rowOf(key)]).toEqual([0, 0]);
+          await write(opened, first, paying(key));
+          expect([await world.paid(key), await first.claim.complete()]).toEqual([1, true]);
+          await until(opened.idle);
+        });
 
       test('commits nothing if a constraint that was deferred to the commit is violated', async () => {
         const [opened, key] = [world.open(), newKey()];

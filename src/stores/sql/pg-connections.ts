@@ -108,6 +108,7 @@ export class PgConnections implements Connections {
 
   async transaction(work: InTransaction, opening: string): Promise<void> {
     const client = await this.#pool.connect();
+    const release = keepFromWork(client);
     try {
       // pg returns a list of results if one text has several statements.
       const replies = [await client.query({ text: `BEGIN;\n${opening}` })].flat();
@@ -116,11 +117,28 @@ export class PgConnections implements Connections {
     } catch (error) {
       await client.query({ text: 'ROLLBACK' }).catch(() => {});
       // The pool destroys the client: a part of the work that nobody waited for could still write, outside of any transaction.
-      client.release(true);
+      release(true);
       throw error;
     }
-    client.release();
+    release();
   }
+}
+
+/**
+ * Released in the middle of its transaction, the client would go to another delivery, whose writes would be committed or rolled
+ * back with those of this one.
+ *
+ * @returns what releases it after all
+ */
+function keepFromWork(client: PostgresClient): PostgresClient['release'] {
+  const { release } = client;
+  client.release = () => {
+    throw new ConfigurationError('once() releases the client itself. Remove tx.release() from its work.');
+  };
+  return (error) => {
+    client.release = release;
+    client.release(error);
+  };
 }
 
 function replyOf({ rows, rowCount }: PostgresReply): Reply {
