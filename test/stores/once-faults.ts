@@ -114,6 +114,35 @@ export function survivesFaults(world: World): void {
       expect([await world.paid(key), await rowOf(key)]).toEqual([0, 0]);
     });
 
+    // What it writes then is committed without the row, and may be written again: docs/receive.md forbids it.
+    test.each([
+      ['ROLLBACK and BEGIN', ['ROLLBACK', 'BEGIN']],
+      ['ROLLBACK AND CHAIN', ['ROLLBACK AND CHAIN']],
+    ])('whose work begins another transaction by %s completes no event', async (_, statements) => {
+      const [opened, key] = [world.open(), newKey()];
+      const first = await attempt(opened, key);
+      await write(opened, first, async (tx) => {
+        for (const statement of statements) await world.sending(tx)(statement);
+        await paying(key)(tx);
+      });
+      expect(await first.claim.complete()).toEqual({ uncommitted: ['pay'] });
+      expect(await rowOf(key)).toBe(0);
+    });
+
+    test('with several statements at once, of which the first fails, commits none', async () => {
+      const [opened, key] = [world.open(), newKey()];
+      const first = await attempt(opened, key);
+      const failed = write(opened, first, (tx) =>
+        Promise.all([
+          world.sending(tx)('SELECT * FROM no_such_table'),
+          ...Array.from({ length: 5 }, () => paying(key)(tx)),
+        ]),
+      );
+      expect(await settled(failed)).toMatch(/no_such_table/);
+      await until(opened.idle);
+      expect([await world.paid(key), await rowOf(key)]).toEqual([0, 0]);
+    });
+
     test('that is committed by the handler itself is written once', async () => {
       const [opened, key] = [world.open(), newKey()];
       const commits = async (tx: object) => {

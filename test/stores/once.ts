@@ -89,6 +89,14 @@ export function writesOnce(world: World): void {
       expect([await world.paid(key), await rowOf(key)]).toEqual([1, 1]);
     });
 
+    test('commits a statement that the work has sent and does not await', async () => {
+      const [opened, key] = [world.open(), newKey()];
+      const first = await attempt(opened, key);
+      await write(opened, first, (tx) => void paying(key)(tx));
+      expect([await world.paid(key), await rowOf(key)]).toEqual([1, 1]);
+      expect(await first.claim.complete()).toBe(true);
+    });
+
     test('a swallowed failure counts, unless a later call succeeds', async () => {
       const [opened, key] = [world.open(), newKey()];
       const first = await attempt(opened, key);

@@ -85,6 +85,17 @@ needing('postgres').describe('postgresStore on a pool of pg', () => {
     expect(sent).toEqual(['other', 'DO NOTHING', 'DO UPDATE']);
   });
 
+  test('leaves the lock_timeout of the session as it was, though shared statements have their own', async () => {
+    const pool = new Pool({ connectionString, max: 1, options: '-c lock_timeout=7s' });
+    pools.push(pool);
+    const store = postgresStore({ pool, table: world.table });
+    const claims = await Promise.all(
+      Array.from({ length: 8 }, (_, index) => store.claim(`locks:${index}`, bytes)),
+    );
+    await Promise.all(claims.map((claim) => granted(claim).complete()));
+    expect((await pool.query('SHOW lock_timeout')).rows).toEqual([{ lock_timeout: '7s' }]);
+  });
+
   test('migrates by the SQL that the docs show, so that another role can run it', async () => {
     const docs = join(__dirname, '../../docs');
     const migration = readFileSync(join(docs, 'sql/webhook-event.sql'), 'utf8');
