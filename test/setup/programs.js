@@ -40,17 +40,13 @@ export function isMissing(name) {
   return variable ? !process.env[variable] : !findProgram(name);
 }
 
-/** A driver instead of a program: better-sqlite3 12 if npm could install it, else 13 from Node 22 on, or that of Node from 22.16 on. */
+/** A driver instead of a program: better-sqlite3 if npm could install it, else that of Node from 22.16 on. */
 export const SQLITE = 'SQLite';
 
 /** The drivers of SQLite that open a database here, the preferred one first. */
 export function sqliteDrivers() {
   const drivers = {
     'better-sqlite3': (file) => new (require('better-sqlite3'))(file),
-    // On Node 20 it would end the process.
-    ...(Number.parseInt(process.versions.node, 10) >= 22 && {
-      'better-sqlite3 13': (file) => new (require('better-sqlite3-13'))(file),
-    }),
     'node:sqlite': (file) => new (require('node:sqlite').DatabaseSync)(file),
   };
   return Object.entries(drivers).filter(([, open]) => {
