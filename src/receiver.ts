@@ -133,6 +133,7 @@ export function receiver<
   });
 }
 
+/** What every delivery passes, on whatever server: capture, signature, decoding, processing, answer. */
 class Journey {
   readonly limiter: InFlightLimiter;
   readonly redrive: ReturnType<typeof openRedrive>;

@@ -52,8 +52,8 @@ export class Letter implements DeliveryLetter {
   }
 
   /**
-   * With `journal` a delivery is kept now. A replayed letter is already kept, and may have been removed since it was read. If it still exists, it stays until the
-   * claim ends, because a discard needs the claim too.
+   * With `journal` a delivery is kept now. A replayed letter is kept already, unless it was removed since it was read. If it is
+   * still there, it stays until the claim ends, because a discard needs the claim too.
    */
   async prepare(): Promise<StoreFailure | undefined> {
     if (!this.#replayed) return this.#rules.journal ? this.keep({ reason: 'unfinished' }) : undefined;

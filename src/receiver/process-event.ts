@@ -66,7 +66,7 @@ function hasStore(config: Rules): config is RulesWithStore {
   return config.store !== undefined;
 }
 
-/** No handler can run, so the event is kept under its claim. If it is not kept, only the sender has it, and gets `otherwise`. */
+/** No handler can run, so the event is kept under its claim. Where nothing is kept, `otherwise` is the answer. */
 async function keepWithoutRunning(
   delivery: Delivery,
   config: Rules,
@@ -170,7 +170,7 @@ async function runHandlers(
   if (unprocessed && unprocessed.result !== 'ignored')
     return keepAndRelease(held, unprocessed, run.completedHandlers);
 
-  // An earlier attempt committed the writes of a handler, for other bytes. The letter stays, for a person to compare them.
+  // Set by a handler whose writes an earlier attempt committed, for other bytes. The letter stays, for a person to compare them.
   const { conflict } = delivery;
   const notKept = conflict && (await letter?.keep({ reason: 'conflict' }));
   if (notKept)
@@ -186,8 +186,8 @@ async function runHandlers(
     run.failUncommitted(completed.uncommitted);
     return keepAndRelease(held, endingOf(run), run.completedHandlers);
   }
-  // Nobody knows whether the writes of once() are committed, and a retry does not repeat them. Without once(), a 503 makes the
-  // service send the event again for certain; after a 200 it runs again only if the service retries anyway.
+  // The store did not confirm. Nobody knows whether the writes of once() are committed, but a retry does not repeat them. Without
+  // once() a retry runs the handlers again: a 503 would ask for one, so the event counts as processed.
   if (completed instanceof StoreFailure && run.wrote)
     return keepWithoutRelease(held, keptAs('failed', storeUnavailable(completed)));
   if (letter && !conflict) await letter.removeProcessed();
@@ -243,8 +243,8 @@ async function keepWithoutRelease(held: HeldClaim, ending: Ending): Promise<Resu
 }
 
 /**
- * Removes the letter of an event that another delivery has completed: before it was kept, so that there was no letter to remove.
- * One that completes the event from now on finds the letter.
+ * Removes the letter if another delivery has completed the event. That delivery found no letter if it was faster than this one
+ * kept it. One that completes the event from now on finds it.
  */
 async function removeIfCompleted({ delivery: { letter }, claim, store }: HeldClaim): Promise<void> {
   if (letter?.reason === undefined) return;

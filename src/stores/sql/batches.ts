@@ -16,7 +16,7 @@ const SILENT_MS = 250;
 /** Batches in a row that fail although each call succeeds alone. A lost connection does that too, but not for long. */
 const MAX_USELESS = 3;
 
-interface Journey<Call, Answer> {
+interface BatchOptions<Call, Answer> {
   readonly step: StoreBatch['step'];
   /** @returns the tokens that it has written. By their keys, two deliveries of an event would both be granted it */
   together(calls: readonly Call[]): Promise<ReadonlySet<string>>;
@@ -34,7 +34,7 @@ interface Waiting<Call, Answer> {
 }
 
 export class Batches<Call extends Owner, Answer> {
-  readonly #journey: Journey<Call, Answer>;
+  readonly #options: BatchOptions<Call, Answer>;
   /** A request of a Worker must not wait for the statement of another. */
   #shares = !runsInWorker();
   readonly #waiting: Waiting<Call, Answer>[] = [];
@@ -42,12 +42,12 @@ export class Batches<Call extends Owner, Answer> {
   #isSending = false;
   #useless = 0;
 
-  constructor(journey: Journey<Call, Answer>) {
-    this.#journey = journey;
+  constructor(options: BatchOptions<Call, Answer>) {
+    this.#options = options;
   }
 
   call(call: Call): Promise<Answer> {
-    if (!this.#shares) return this.#journey.alone(call, false);
+    if (!this.#shares) return this.#options.alone(call, false);
     return new Promise((settle) => {
       this.#waiting.push({ call, settle, context: new AsyncResource('PaymentWebhooksCall') });
       this.#sendSoon();
@@ -71,14 +71,14 @@ export class Batches<Call extends Owner, Answer> {
       this.#unanswered -= 1;
       this.#sendSoon();
     };
-    BATCHES.publish({ step: this.#journey.step, size: batch.length } satisfies StoreBatch);
+    BATCHES.publish({ step: this.#options.step, size: batch.length } satisfies StoreBatch);
     const answered: Promise<unknown> = batch[1] ? this.#together(batch) : this.#alone(batch[0], false);
     withDeadline(answered, SILENT_MS, () => {}).then(next, next);
   }
 
   /** Resolves when the statement is answered. */
   async #together(batch: readonly [Waiting<Call, Answer>, ...Waiting<Call, Answer>[]]): Promise<void> {
-    const { together, confirmed } = this.#journey;
+    const { together, confirmed } = this.#options;
     // All processes lock rows in one order, so none of them ends in a deadlock.
     const calls = batch.map(({ call }) => call).sort((one, other) => (one.key < other.key ? -1 : 1));
     const useless = this.#useless;
@@ -95,7 +95,7 @@ export class Batches<Call extends Owner, Answer> {
   }
 
   #alone({ call, context, settle }: Waiting<Call, Answer>, isKnown: boolean): Promise<Answer> {
-    const answer = context.runInAsyncScope(async () => this.#journey.alone(call, isKnown));
+    const answer = context.runInAsyncScope(async () => this.#options.alone(call, isKnown));
     settle(answer);
     return answer;
   }
@@ -108,7 +108,7 @@ export class Batches<Call extends Owner, Answer> {
     this.#shares = false;
     const { type, code = type } = describeError(error);
     process.emitWarning(
-      `The database fails to ${this.#journey.step} several events in one statement, so each has its own from now on. It threw ${code}.`,
+      `The database fails to ${this.#options.step} several events in one statement, so each has its own from now on. It threw ${code}.`,
       { type: 'PaymentWebhooksWarning', code: 'STORE_BATCH_FAILED' },
     );
   }
