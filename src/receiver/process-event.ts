@@ -243,8 +243,8 @@ async function keepWithoutRelease(held: HeldClaim, ending: Ending): Promise<Resu
 }
 
 /**
- * Removes the letter if another delivery has completed the event. That delivery found no letter if it was faster than this one
- * kept it. One that completes the event from now on finds it.
+ * Removes the letter if another delivery has completed the event. It found no letter to remove if it
+ * ended before this one kept the event. One that completes the event from now on finds the letter.
  */
 async function removeIfCompleted({ delivery: { letter }, claim, store }: HeldClaim): Promise<void> {
   if (letter?.reason === undefined) return;

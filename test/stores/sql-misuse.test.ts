@@ -111,7 +111,7 @@ needing('postgres').describe('a transaction function that does not keep its word
     expect(await delivered(transaction)).toEqual(failedFirst);
   });
 
-  test('resolves before its work did: the error says how to call it', async () => {
+  test('resolves without calling its work: the error says how to call it', async () => {
     const store = sqlStore({ ...right, transaction: async () => {}, table: world.table });
     const claim = granted(await store.claim('default:live:resolves', request));
     const called = claim.forHandler?.('pay').context.once(() => {});
