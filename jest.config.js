@@ -1,11 +1,12 @@
 // Jest in CommonJS mode: swc compiles, and the doors resolve to the sources.
 import { availableParallelism } from 'node:os';
+import { MOST_WORKERS } from './test/setup/ports.js';
 
 export default {
   testEnvironment: 'node',
-  // In processes of their own, so that what one file leaves running keeps no other from ending. One more than cores, since
-  // tests wait for a third of the time. Not many more: servers that tests start beside them need some too.
-  maxWorkers: Math.min(availableParallelism() + 1, 4),
+  // In processes of their own, so that what one file leaves running keeps no other from ending. More than cores: the long
+  // files wait for servers and timers for most of their time.
+  maxWorkers: Math.min(2 * availableParallelism() + 1, MOST_WORKERS),
   // What hangs is found all the same; what is slow on a busy machine is not wrong.
   testTimeout: 60_000,
   testMatch: ['<rootDir>/test/**/*.test.ts'],

@@ -28,15 +28,11 @@ try {
     .filter((file) => !file.endsWith('test/package.test.ts') && USES.test(readFileSync(file, 'utf8')));
   const { CI: _, ...env } = process.env;
   const jest = join(root, 'node_modules/jest/bin/jest.js');
-  ({ status } = spawnSync(
-    process.execPath,
-    [jest, '--maxWorkers=5', '--runTestsByPath', ...files, ...process.argv.slice(2)],
-    {
-      cwd: root,
-      env: { ...env, PATH: folder },
-      stdio: 'inherit',
-    },
-  ));
+  ({ status } = spawnSync(process.execPath, [jest, '--runTestsByPath', ...files, ...process.argv.slice(2)], {
+    cwd: root,
+    env: { ...env, PATH: folder },
+    stdio: 'inherit',
+  }));
 } finally {
   rmSync(folder, { recursive: true });
 }

@@ -4,14 +4,15 @@ import { connect, createServer } from 'node:net';
 // Below those that the system gives to whoever asks for any (from 32,768 on Linux), also with the 10,000 that Redis adds
 // for its cluster. Each worker of Jest has ports of its own.
 const FIRST = 10_100;
-const PER_WORKER = 3_000;
-const WORKERS = 4;
+const PER_WORKER = 2_400;
+/** With more, two would look for ports in the same range. */
+export const MOST_WORKERS = 5;
 
 const given = new Set();
 
 /** A port for somebody who listens on it later; the one above it is free too. */
 export async function freePort() {
-  const worker = Number(process.env.JEST_WORKER_ID ?? 0) % WORKERS;
+  const worker = Number(process.env.JEST_WORKER_ID ?? 0) % MOST_WORKERS;
   for (;;) {
     const port = FIRST + worker * PER_WORKER + 2 * Math.floor(Math.random() * (PER_WORKER / 2));
     if (given.has(port)) continue;
