@@ -4,6 +4,7 @@ import { types } from 'node:util';
 import { ConfigurationError } from '../errors.js';
 import type { HandlerContext } from '../handlers/handler.js';
 import { signedAs } from '../handlers/handler-context.js';
+import { type Logger, writeLog } from '../logger.js';
 import { refuseUnknownOptions, show } from '../misuse.js';
 import { plainObject } from '../options/define-options.js';
 import { pack, type QueuedDelivery } from './queued-delivery.js';
@@ -65,6 +66,15 @@ export function jobKeyOf({ id, sandbox }: Pick<Parameters<Enqueue>[0], 'id' | 's
   if (key.length <= MAX_KEY) return key;
   // No id is encoded with an equals sign, so no other event has this key.
   return `${mode}-sha256=${createHash('sha256').update(id).digest('hex')}`;
+}
+
+const OTHER_BODY =
+  'the queue has a job for this event id with another body, and keeps that one; events of several accounts need a queue for each account';
+
+/** Like a conflict in a store: the service may have serialized its retry differently. @param found the data of the job */
+export function logOtherBody(found: unknown, { rawBody }: QueuedDelivery, log: Logger): void {
+  if ((found as Partial<QueuedDelivery> | null | undefined)?.rawBody === rawBody) return;
+  writeLog(log, 'error', {}, OTHER_BODY);
 }
 
 interface EnqueueRules {

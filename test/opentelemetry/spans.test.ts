@@ -180,7 +180,7 @@ withRedis('with a queue', () => {
         span.end();
         return added;
       });
-    hooks.on('*', enqueue({ add }));
+    hooks.on('*', enqueue({ add, getJob: queue.getJob.bind(queue) }));
     const event = fixtures.transactionPaid();
     expect(await post(delivery(event))).toMatchObject({ status: 200 });
     expect(await queue.getJob(`live-${event.id}`)).toBeDefined();

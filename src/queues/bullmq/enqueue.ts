@@ -4,17 +4,19 @@ import { ConfigurationError } from '../../errors.js';
 import { writeLog } from '../../logger.js';
 import { show } from '../../misuse.js';
 import { retentionMs } from '../../time.js';
-import { checkEnqueueOptions, type Enqueue, enqueue as enqueueWith } from '../enqueue.js';
+import { checkEnqueueOptions, type Enqueue, enqueue as enqueueWith, logOtherBody } from '../enqueue.js';
 import type { QueuedDelivery } from '../queued-delivery.js';
 
 /** The part of a `Queue` of BullMQ that is used. */
 export interface JobQueue {
   readonly defaultJobOptions?: object;
-  add(name: string, data: QueuedDelivery, options: JobsOptions): Promise<AddedJob>;
+  getJob(id: string): Promise<AddedJob | undefined>;
+  add(name: string, data: QueuedDelivery, options: JobsOptions): Promise<unknown>;
 }
 
-/** What `add()` resolves with. */
+/** A job that was added before. */
 export interface AddedJob {
+  readonly data: unknown;
   isFailed(): Promise<boolean>;
   updateData(data: QueuedDelivery): Promise<void>;
   retry(state: 'failed', options: { resetAttemptsMade: boolean }): Promise<void>;
@@ -54,9 +56,17 @@ export function enqueue(queue: JobQueue, options: EnqueueOptions = {}): Enqueue 
   const common: JobsOptions = { ...JOB_OPTIONS, ...queue.defaultJobOptions, ...jobOptions };
   return enqueueWith(async ({ id: jobId, name: eventName, data }, { log }) => {
     for (let retries = 0; ; retries += 1) {
-      const job = await queue.add(name ?? eventName, data, { ...common, jobId });
-      // BullMQ ignores a job whose id exists, even if that job has finally failed: no worker would run the event.
-      if (!(await job.isFailed())) return;
+      // Asked first: a worker may refuse the job of this very delivery as soon as it is added.
+      const job = await queue.getJob(jobId);
+      if (!job) {
+        await queue.add(name ?? eventName, data, { ...common, jobId });
+        return;
+      }
+      // BullMQ would ignore a second job of this id, even if the first has finally failed: no worker would run the event.
+      if (!(await job.isFailed())) {
+        logOtherBody(job.data, data, log);
+        return;
+      }
       try {
         // As in a store, the bytes of the latest delivery count until the event is completed.
         await job.updateData(data);
@@ -72,7 +82,7 @@ export function enqueue(queue: JobQueue, options: EnqueueOptions = {}): Enqueue 
 }
 
 function checkEnqueue(queue: JobQueue, options: EnqueueOptions): EnqueueOptions {
-  if (typeof queue?.add !== 'function') {
+  if ([queue?.add, queue?.getJob].some((method) => typeof method !== 'function')) {
     throw new ConfigurationError(
       `enqueue() was given ${show(queue)}. Pass a queue: "new Queue('webhooks', { connection })".`,
     );

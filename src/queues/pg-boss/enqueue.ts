@@ -3,7 +3,7 @@ import { ConfigurationError } from '../../errors.js';
 import { type Logger, writeLog } from '../../logger.js';
 import { show } from '../../misuse.js';
 import { retentionMs } from '../../time.js';
-import { checkEnqueueOptions, type Enqueue, enqueue as enqueueWith } from '../enqueue.js';
+import { checkEnqueueOptions, type Enqueue, enqueue as enqueueWith, logOtherBody } from '../enqueue.js';
 import type { QueuedDelivery } from '../queued-delivery.js';
 import { type Boss, jobAt, revive } from './boss.js';
 import { uuidOf } from './job-id.js';
@@ -47,9 +47,6 @@ const JOB_OPTIONS = {
   deleteAfterSeconds: retentionMs() / 1_000,
 };
 const RETRIES = 3;
-/** Like a conflict in a store: the service may have serialized its retry differently. */
-const CONFLICT =
-  'the queue has a job for this event id with another body, and keeps that one; events of several accounts need a queue for each account';
 
 interface Job {
   readonly queue: string;
@@ -92,8 +89,7 @@ async function add(boss: Boss, job: Job, log: Logger): Promise<void> {
     // Null: pg-boss made no job, because one with this id exists, or because the policy of the queue refused it.
     const found = await jobAt(boss, job);
     if (!found) continue;
-    if ((found.data as Partial<QueuedDelivery> | null)?.rawBody !== job.data.rawBody)
-      writeLog(log, 'error', {}, CONFLICT);
+    logOtherBody(found.data, job.data, log);
     if (found.state === 'failed') {
       await revive(boss, job);
       writeLog(log, 'warn', {}, 'the job of this event had failed; this delivery retries it');

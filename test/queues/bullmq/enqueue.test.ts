@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import type { JobsOptions } from 'bullmq';
+import { type Job, type JobsOptions, UnrecoverableError } from 'bullmq';
 import { enqueue } from 'payment-webhooks/queues/bullmq';
 import { fixtures } from 'payment-webhooks/testing';
 import { captureLog } from '../../setup/captured-log.js';
@@ -75,27 +75,58 @@ withRedis('a job that exists already', () => {
   test('is added again when it is removed while it is being retried', async () => {
     const { queue, job } = await failForGood();
     let removed = false;
-    const add = async (...job: Parameters<typeof queue.add>) => {
-      const added = await queue.add(...job);
-      const isFailed = added.isFailed.bind(added);
-      added.isFailed = async () => {
+    const getJob = async (id: string) => {
+      const found = await queue.getJob(id);
+      if (!found) return undefined;
+      const isFailed = found.isFailed.bind(found);
+      found.isFailed = async () => {
         const failed = await isFailed();
-        if (!removed) await added.remove();
+        if (!removed) await found.remove();
         removed = true;
         return failed;
       };
-      return added;
+      return found;
     };
-    await enqueue({ add })(event, contextOf(event));
+    await enqueue({ add: queue.add.bind(queue), getJob })(event, contextOf(event));
+    expect(removed).toBe(true);
     expect(await (await job('live-evt-1')).getState()).toBe('waiting');
   });
 
   test('fails the delivery when it cannot be retried', async () => {
     const { queue, job } = await failForGood();
-    const add = async (...job: Parameters<typeof queue.add>) =>
-      Object.assign(await queue.add(...job), { retry: () => Promise.reject(new Error('no script')) });
-    await expect(enqueue({ add })(event, contextOf(event))).rejects.toThrow('no script');
+    const getJob = async (id: string) =>
+      Object.assign((await queue.getJob(id)) as Job, { retry: () => Promise.reject(new Error('no script')) });
+    const failing = { add: queue.add.bind(queue), getJob };
+    await expect(enqueue(failing)(event, contextOf(event))).rejects.toThrow('no script');
     expect(await (await job('live-evt-1')).getState()).toBe('failed');
+  });
+
+  test('is not retried by the delivery that has added it, however soon a worker refuses it', async () => {
+    const trial = startTrial();
+    trial.work(async () => {
+      throw new UnrecoverableError('refused');
+    });
+    const add = async (...job: Parameters<typeof trial.queue.add>) => {
+      const added = await trial.queue.add(...job);
+      await trial.settled();
+      return added;
+    };
+    const getJob = trial.queue.getJob.bind(trial.queue);
+    await enqueue({ add, getJob })(event, contextOf(event));
+    const job = await trial.job('live-evt-1');
+    expect([await job.getState(), job.attemptsMade]).toEqual(['failed', 1]);
+  });
+
+  test('keeps its body, and an error line says that a delivery had another', async () => {
+    const { queue, job } = startTrial();
+    const log = captureLog();
+    const rendered = paid({ id: 'evt-1', payload: { metadata: { rendered: 'again' } } });
+    await enqueue(queue)(event, contextOf(event, { log: log.logger }));
+    await enqueue(queue)(event, contextOf(event, { log: log.logger }));
+    expect(log.lines).toEqual([]);
+    await enqueue(queue)(rendered, contextOf(rendered, { log: log.logger }));
+    expect(log.lines).toMatchObject([{ level: 50, msg: expect.stringContaining('with another body') }]);
+    expect(JSON.parse((await job('live-evt-1')).data.rawBody)).toEqual(event);
   });
 
   test.each([
@@ -156,7 +187,8 @@ withRedis('the options of a job', () => {
   });
 });
 
-const queue = { add: () => Promise.reject(new Error('never called')) };
+const neverCalled = () => Promise.reject(new Error('never called'));
+const queue = { add: neverCalled, getJob: neverCalled };
 const MERGING = { deduplication: { id: 'a' } };
 
 test.each([
