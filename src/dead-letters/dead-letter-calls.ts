@@ -1,4 +1,5 @@
 // Calls a dead-letter store with a deadline, checks each answer, and logs each failure.
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { types } from 'node:util';
 import { type StoreCaller, StoreFailure, type StoreReply, TimedCalls } from '../claims/timed-calls.js';
 import {
@@ -90,6 +91,8 @@ export class DeadLetterCalls extends TimedCalls {
       if (page instanceof StoreFailure || page.next === undefined) return;
       seen.add(page.next);
       from = page.next;
+      // A synchronous client of SQLite would block the event loop until the last page.
+      await nextTurn();
     }
   }
 

@@ -8,7 +8,7 @@ import type { DeadLetter } from '../contracts/dead-letter-store.js';
 import { type IdempotencyStore, keyOf } from '../contracts/idempotency-store.js';
 import { Delivery, type Result } from '../deliveries/delivery.js';
 import { DeliveryLog } from '../deliveries/delivery-log.js';
-import { type ErrorCode, Rejection, storeUnavailable } from '../errors.js';
+import { type ErrorCode, internalError, Rejection, storeUnavailable } from '../errors.js';
 import type { Decoded } from '../events/envelope.js';
 import { type LogLevel, shorten, writeLog } from '../logger.js';
 import type { Configuration } from '../options/options.js';
@@ -21,7 +21,7 @@ import { Letter, type LetterRules } from './letter.js';
 import type { ReplayEnd, ReplayedLetter, ReplaySettings } from './replay.js';
 
 interface ReplayerSettings extends Pick<ReplaySettings, 'keys' | 'dryRun'> {
-  /** Skips a letter that has been tried since it was listed. */
+  /** For redrive: skips a letter that was tried since it was listed, or whose event only another version knows. */
   readonly asListed?: boolean;
 }
 
@@ -82,13 +82,33 @@ export class LetterReplayer {
   async #run(delivery: Delivery, letter: DeadLetter): Promise<ReplayedLetter> {
     const kept = new Letter(delivery, this.#rules, letter);
     delivery.letter = kept;
-    // An event that was kept as sandbox never becomes live.
-    const decoded = await decodeEvent(delivery.rawBody, letter, this.#config);
-    if (!(decoded instanceof Rejection)) delivery.decoded = decoded;
-    const result = decoded instanceof Rejection ? decoded : await this.#exclusively(letter, delivery);
+    const result = await this.#decodeAndProcess(delivery, letter).catch((cause) =>
+      internalError('The replay itself failed.', cause),
+    );
     if (kept.gone && result === 'ignored') return ended('gone');
     this.#log.replayed(delivery, result);
     return { end: kept.gone ? 'gone' : endOf(delivery, result), issues: delivery.issues ?? [] };
+  }
+
+  async #decodeAndProcess(delivery: Delivery, letter: DeadLetter): Promise<Result> {
+    // An event that was kept as sandbox never becomes live.
+    const decoded = await decodeEvent(delivery.rawBody, letter, this.#config);
+    if (decoded instanceof Rejection) return decoded;
+    delivery.decoded = decoded;
+    return this.#isForOtherVersion(decoded, letter) ? 'ignored' : this.#exclusively(letter, delivery);
+  }
+
+  /**
+   * During a rolling deployment only the new version may know the event. If redrive in the old one changed the reason, no
+   * version would retry the letter again.
+   */
+  #isForOtherVersion(decoded: Decoded, { reason }: DeadLetter): boolean {
+    return (
+      this.#settings.asListed === true &&
+      (reason === 'failed' || reason === 'unfinished') &&
+      UNHANDLED[decoded.status].startsWith('still') &&
+      this.#config.handlers.match(decoded).handlers.length === 0
+    );
   }
 
   /**
@@ -209,7 +229,7 @@ function endOf({ attempt, conflict, decoded, verdict }: Delivery, result: Result
       return conflict ? 'conflicts' : 'duplicates';
     case 'ignored':
       // If it was claimed, an `onInvalid` handler has processed it.
-      return attempt === undefined ? 'ignored' : 'processed';
+      return attempt === undefined ? UNHANDLED[decoded.status] : 'processed';
     case 'kept':
       return verdict ? 'rejected' : UNHANDLED[decoded.status];
     default:

@@ -20,8 +20,11 @@ interface Seen {
   readonly triesMade: number;
 }
 
-/** Between two looks, at least: a handler may ask for a time in the past. The sender's `Retry-After` has the same minimum. */
+/** Between two looks, at least, for each waiting letter: a look reads all of them. */
+const MIN_PAUSE_PER_LETTER_MS = 1;
+/** And in any case: a handler may ask for a time in the past. The sender's `Retry-After` has the same minimum. */
 const MIN_PAUSE_MS = 1_000;
+const STOPPED = 'redrive was stopped by an unexpected error, and will look again';
 const LAST = 'a dead letter was retried for the last time and stays: fix what made it fail, and replay it';
 const NOT_DUE: ReplayedLetter = { end: 'ignored', issues: [] };
 const IN_PROGRESS: ReplayedLetter = { end: 'inProgress', issues: [] };
@@ -69,11 +72,15 @@ export class Redrive {
         await replay(this.#calls, this.#limiter, retryIfDue, selection, Number.POSITIVE_INFINITY);
       }
       this.#seen = this.#waiting;
-    } catch {
-      // The failed call of the store is logged already. What is known of letters that were not listed still holds.
+    } catch (error) {
+      // The failed call of the store is logged already.
+      if (!StoreError.is(error))
+        writeLog(this.#calls.caller.log, 'error', { error: describeError(error) }, STOPPED);
+      // What is known of letters that were not listed still holds.
       this.#seen = new Map([...this.#seen, ...this.#waiting]);
     }
-    return Math.min(Math.max(this.#nextAt - Date.now(), MIN_PAUSE_MS), every);
+    const leastMs = Math.max(MIN_PAUSE_MS, this.#waiting.size * MIN_PAUSE_PER_LETTER_MS);
+    return Math.min(Math.max(this.#nextAt - Date.now(), leastMs), every);
   }
 
   async #retryIfDue(letter: DeadLetter, replayer: LetterReplayer): Promise<ReplayedLetter> {

@@ -5,11 +5,13 @@ import { defaultLogger } from '../default-logger.js';
 import { type Logger, writeLog } from '../logger.js';
 import { hasKeyPrefix, isSandboxKey, isSimulatorKey, keysIn } from '../signature.js';
 import { KEY_VARIABLE } from './keys.js';
+import type { RedriveRules } from './option-checks.js';
 
 interface Resolved {
   readonly logger: Logger | undefined;
   readonly store: IdempotencyStore<object> | undefined;
   readonly deadLetters?: DeadLetterStore | undefined;
+  readonly redrive?: RedriveRules | undefined;
   readonly lease: number;
   readonly maxHandlerTime: number;
   readonly storeTimeout: number;
@@ -66,7 +68,7 @@ function warnOfGiven(given: Given, warn: Warn): void {
 }
 
 function warnOfTimes(
-  { store, deadLetters, lease, maxHandlerTime, storeTimeout, timeout }: Resolved,
+  { store, deadLetters, redrive, lease, maxHandlerTime, storeTimeout, timeout }: Resolved,
   warn: Warn,
 ): void {
   if (store && lease < storeTimeout)
@@ -87,6 +89,12 @@ function warnOfTimes(
       'deadLetters',
       `dead letters are kept for longer (${kept} ms) than the store remembers ids (${remembered} ms): a letter left behind ` +
         'by an event that was processed could be replayed when its id is forgotten. Use the same retention for both',
+    );
+  const lastTry = redrive?.dueAfterMs.at(-1);
+  if (kept !== undefined && lastTry !== undefined && kept <= lastTry)
+    warn(
+      'redrive',
+      `redrive retries for ${lastTry} ms, but dead letters expire after ${kept} ms. Raise their retention, or shorten redrive.delays`,
     );
 }
 

@@ -1,12 +1,19 @@
 import { join } from 'node:path';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
-import { ConfigurationError, memoryStore, type ReceiverOptions, receiver } from 'payment-webhooks';
+import {
+  ConfigurationError,
+  memoryDeadLetters,
+  memoryStore,
+  type ReceiverOptions,
+  receiver,
+} from 'payment-webhooks';
 import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { RECEIVER_RULES, resolveOptions } from '../../src/options/options.js';
 import { captureLog } from '../setup/captured-log.js';
 import { delivery, KEY, receivable } from '../setup/delivery.js';
 import { startReceiver } from '../setup/endpoint.js';
+import { faultyDeadLetters } from '../setup/faulty-dead-letters.js';
 import { node } from '../setup/shell.js';
 
 const environment = { ...process.env };
@@ -394,6 +401,11 @@ describe('a time that is probably a mistake', () => {
     ['timeout', { timeout: 10 }, inMilliseconds('timeout')],
     ['timeout', { timeout: '10' }, inMilliseconds('timeout')],
     ['bodyTimeout', { bodyTimeout: 10 }, inMilliseconds('bodyTimeout')],
+    [
+      'redrive',
+      { deadLetters: memoryDeadLetters({ retention: 3_000 }), redrive: { delays: [1_000, 2_000] } },
+      'redrive retries for 3000 ms, but dead letters expire after 3000 ms. Raise their retention, or shorten redrive.delays',
+    ],
   ])('is taken, with a warning of %s that says what it leads to: %j', (option, options, msg) => {
     expect(warnings(options)).toEqual([{ level: 40, option, msg }]);
   });
@@ -407,6 +419,9 @@ describe('a time that is probably a mistake', () => {
     { timeout: 0 },
     { timeout: 100 },
     { bodyTimeout: '50ms' },
+    { deadLetters: memoryDeadLetters({ retention: 3_001 }), redrive: { delays: [1_000, 2_000] } },
+    { deadLetters: memoryDeadLetters({ retention: 3_000 }) },
+    { deadLetters: faultyDeadLetters(), redrive: true },
   ])('is not warned of when it is right, meant, or does not matter: %j', (options) => {
     expect(warnings(options)).toEqual([]);
   });

@@ -1,0 +1,85 @@
+// Two versions of an app redrive the same letters: the old one does not know an event that the new one handles.
+import { describe, expect, test } from '@jest/globals';
+import {
+  type DeadLetterReason,
+  type EventSchemas,
+  memoryDeadLetters,
+  memoryStore,
+  type ReceiverOptions,
+} from 'payment-webhooks';
+import { z } from 'zod';
+import { fixtures } from '../../src/fixtures/fixture.js';
+import { afterwards } from '../setup/afterwards.js';
+import { delivery } from '../setup/delivery.js';
+import { startReceiver } from '../setup/endpoint.js';
+import { lettersOf } from '../setup/faulty-dead-letters.js';
+import { faultyStore } from '../setup/faulty-store.js';
+import { down } from '../setup/raise.js';
+import { until } from '../setup/waiting.js';
+
+const NEW = { 'refund.succeeded': z.looseObject({}) };
+/** How an old version ends the letter of an event that only the new one knows. */
+const OLD: [string, 'stillUnknown' | 'stillInvalid', EventSchemas][] = [
+  ['does not declare its event', 'stillUnknown', {}],
+  ['has another schema of it', 'stillInvalid', { 'refund.succeeded': z.object({ old: z.string() }) }],
+];
+
+/** A letter that the new version has left, and what the versions share. */
+async function leftByNew(reason: DeadLetterReason = 'failed') {
+  const [store, deadLetters] = [faultyStore({}, { store: memoryStore() }), memoryDeadLetters()];
+  const shared = { store, deadLetters };
+  const fresh = startReceiver({ ...shared, events: NEW, handlers: { 'refund.*': down } });
+  await fresh.post(delivery(fixtures.event('refund.succeeded', {})));
+  const [failed] = await fresh.letters();
+  if (failed && reason !== failed.reason) await deadLetters.update(failed.id, { ...failed, reason });
+  const letters = await fresh.letters();
+  store.calls.length = 0;
+  const start = <const Events extends EventSchemas>(options: ReceiverOptions<Events>) => {
+    const redrive = { delays: [1], every: '20ms' };
+    const version = startReceiver<Events>({ ...shared, redrive, ...options });
+    afterwards(() => version.hooks.close());
+    return version;
+  };
+  return { letters, store, start };
+}
+
+describe.each(OLD)('a letter that waits for a retry, when the old version %s', (_, end, events) => {
+  test.each(['failed', 'unfinished'] as const)(
+    'and is %s, is left as it is by its redrive, and processed by the new version',
+    async (reason) => {
+      const { letters, store, start } = await leftByNew(reason);
+      expect(letters).toMatchObject([{ reason, attempts: 1 }]);
+      const old = start({ events, handlers: {} });
+      old.hooks.start();
+      await until(() => old.log.lines.some(({ msg }) => msg === 'replay'));
+      await old.hooks.close();
+      expect(store.calls).not.toContain('claim');
+      expect(await lettersOf(old.hooks)).toEqual(letters);
+      const replayed = old.log.lines.find(({ msg }) => msg === 'replay');
+      expect(replayed).toMatchObject({ level: 30, outcome: 'ignored', deadLetter: reason });
+      const { hooks } = start({ events: NEW, handlers: { 'refund.*': () => {} } });
+      hooks.start();
+      await until(async () => (await lettersOf(hooks)).length === 0);
+    },
+  );
+
+  test('is changed by a person who replays it there', async () => {
+    const { start } = await leftByNew();
+    const { hooks } = start({ events, handlers: {}, redrive: false });
+    expect(await hooks.deadLetters?.replay()).toMatchObject({ [end]: 1 });
+    const reason = end === 'stillUnknown' ? 'unknown' : 'invalid';
+    expect(await lettersOf(hooks)).toMatchObject([{ reason, attempts: 2 }]);
+  });
+
+  test('runs there if the old version handles such events', async () => {
+    const { start } = await leftByNew();
+    const { hooks } = start({ events, handlers: {} });
+    const runs: string[] = [];
+    const handler = () => void runs.push('old');
+    if (end === 'stillUnknown') hooks.onUnknown(handler);
+    else hooks.onInvalid(handler);
+    hooks.start();
+    await until(async () => (await lettersOf(hooks)).length === 0);
+    expect(runs).toEqual(['old']);
+  });
+});
