@@ -14,15 +14,15 @@ export const database = {
   transaction: async (work) => {
     const connection = await pool.getConnection();
     try {
-      await connection.beginTransaction();
+      // Begins a transaction. With autocommit, MySQL would commit what follows a deadlock.
+      await connection.query('SET autocommit = 0');
       await work(connection);
       await connection.commit();
+      await connection.query('SET autocommit = 1');
       connection.release();
     } catch (error) {
-      await connection.rollback().then(
-        () => connection.release(),
-        () => connection.destroy(),
-      );
+      // Not back into the pool: a part of the work may still be writing.
+      connection.destroy();
       throw error;
     }
   },

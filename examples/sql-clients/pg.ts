@@ -22,10 +22,9 @@ export const database = {
       await client.query('COMMIT');
       client.release();
     } catch (error) {
-      await client.query('ROLLBACK').then(
-        () => client.release(),
-        (lost) => client.release(lost),
-      );
+      // A part of the work may still be writing: in a transaction that ends with the connection.
+      await client.query('ROLLBACK; BEGIN').catch(() => {});
+      client.release(true);
       throw error;
     }
   },

@@ -19,10 +19,8 @@ export function overPg(pool: PgPool) {
         await client.query('COMMIT');
         client.release();
       } catch (error) {
-        await client.query('ROLLBACK').then(
-          () => client.release(),
-          (broken) => client.release(broken),
-        );
+        await client.query('ROLLBACK; BEGIN').catch(() => {});
+        client.release(true);
         throw error;
       } finally {
         client.off('error', onError);
@@ -43,15 +41,13 @@ export function overMysql2(pool: MysqlPool, verb: 'query' | 'execute' = 'execute
     transaction: async (work: (connection: PoolConnection) => Promise<void>) => {
       const connection = await pool.getConnection();
       try {
-        await connection.beginTransaction();
+        await connection.query('SET autocommit = 0');
         await work(connection);
         await connection.commit();
+        await connection.query('SET autocommit = 1');
         connection.release();
       } catch (error) {
-        await connection.rollback().then(
-          () => connection.release(),
-          () => connection.destroy(),
-        );
+        connection.destroy();
         throw error;
       }
     },

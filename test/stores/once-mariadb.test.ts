@@ -66,14 +66,14 @@ withMariadb('once, on MariaDB', () => {
     });
 
     test.each(FORMS)(
-      '%s completes no event if a deadlock that the work swallowed undid everything',
+      '%s commits nothing after a deadlock that the work swallowed, which undid everything',
       async (form) => {
         const rows = `${world.ledger}_rows_${form.length}`;
         await world.observe(`CREATE TABLE ${rows} (n int PRIMARY KEY, m int) ENGINE=InnoDB`);
         await world.observe(`INSERT INTO ${rows} SELECT seq, 0 FROM seq_1_to_100`);
         const [opened, key] = [world.open(), newKey()];
         const first = await attempt(opened, key);
-        await writing(form)(opened, first, async (tx) => {
+        const failed = writing(form)(opened, first, async (tx) => {
           const send = world.sending(tx);
           await paying(key)(tx);
           await send(`UPDATE ${rows} SET m = 1 WHERE n = 1`);
@@ -85,8 +85,11 @@ withMariadb('once, on MariaDB', () => {
             await expect(send(`UPDATE ${rows} SET m = 1 WHERE n = 2`)).rejects.toMatchObject({ errno: 1213 });
             await waiting;
           });
+          await paying(key)(tx);
         });
-        expect(await first.claim.complete()).toEqual({ uncommitted: ['pay'] });
+        await expect(failed).rejects.toThrow('MySQL has rolled back');
+        expect(first.end().failure).toMatchObject({ name: 'StoreError' });
+        await until(opened.idle);
         expect([await world.paid(key), await rowOf(key)]).toEqual([0, 0]);
       },
     );

@@ -171,21 +171,43 @@ needing('postgres').describe('once, on Postgres', () => {
       );
     });
 
-    if (by === 'postgresStore') {
-      test('lets no part of failed work write, however late it comes', async () => {
-        const [opened, key] = [world.open(), newKey()];
-        const first = await attempt(opened, key);
-        let late: Promise<unknown> = Promise.resolve();
-        const failing = first.once((tx) => {
-          late = until(() => opened.idle()).then(() => paying(key)(tx));
-          late.catch(() => {});
-          throw new Error('the other part');
-        });
-        await expect(failing).rejects.toThrow('the other part');
-        await expect(late).rejects.toThrow();
-        expect([await world.paid(key), opened.idle()]).toEqual([0, true]);
+    test('commits nothing that a part of failed work sends while it is rolled back', async () => {
+      const [opened, key] = [world.open(), newKey()];
+      const first = await attempt(opened, key);
+      let late: Promise<unknown> | undefined;
+      const failing = first.once((tx) => {
+        const client = tx as { query(...given: unknown[]): unknown };
+        const query = client.query.bind(client);
+        client.query = (...given) => {
+          const reply = query(...given);
+          if (!/"ROLLBACK[";]/.test(JSON.stringify(given))) return reply;
+          client.query = query;
+          late = Promise.resolve(paying(key)(tx));
+          return late.then(() => reply);
+        };
+        throw new Error('the other part');
       });
+      await expect(failing).rejects.toThrow('the other part');
+      await expect(late).resolves.toEqual([]);
+      await until(opened.idle);
+      expect(await world.paid(key)).toBe(0);
+    });
 
+    test('lets no part of failed work write, however late it comes', async () => {
+      const [opened, key] = [world.open(), newKey()];
+      const first = await attempt(opened, key);
+      let late: Promise<unknown> = Promise.resolve();
+      const failing = first.once((tx) => {
+        late = until(() => opened.idle()).then(() => paying(key)(tx));
+        late.catch(() => {});
+        throw new Error('the other part');
+      });
+      await expect(failing).rejects.toThrow('the other part');
+      await expect(late).rejects.toThrow();
+      expect([await world.paid(key), opened.idle()]).toEqual([0, true]);
+    });
+
+    if (by === 'postgresStore') {
       test('refuses the pool also after a BEGIN', async () => {
         const [opened, key] = [world.open({ max: 1 }), newKey()];
         const first = await attempt(opened, key);

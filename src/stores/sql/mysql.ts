@@ -174,8 +174,18 @@ export class MysqlDialect implements Dialect {
     return { token: unhex(rows[0].token), fingerprint: unhex(rows[0].fingerprint) };
   }
 
+  *hasRow(row: OnceRow): Steps<boolean> {
+    const { rows } = yield [this.#sql.written, idOfRow(row)];
+    return rows.length > 0;
+  }
+
   *forgetRow(row: OnceRow): Steps<void> {
     yield [this.#sql.forget, idOfRow(row)];
+  }
+
+  /** Without autocommit, a DELETE begins a transaction of its own. What the work has written since is undone first. */
+  forgetEnded(row: OnceRow) {
+    return [[ROLLBACK, []] as const, [this.#sql.forget, idOfRow(row)] as const, [COMMIT, []] as const];
   }
 
   opening(): string {
@@ -266,6 +276,8 @@ const IS_FREE = `LEAST(lease_ends, forget_at) <= ${UTC_NOW}`;
 
 const SET_SAVEPOINT = new Statement(`SAVEPOINT ${SAVEPOINT}`, { prepared: false });
 const ROLL_BACK = new Statement(`ROLLBACK TO SAVEPOINT ${SAVEPOINT}`, { prepared: false });
+const ROLLBACK = new Statement('ROLLBACK', { prepared: false });
+const COMMIT = new Statement('COMMIT', { prepared: false });
 const PREPARED =
   'This MySQL cannot prepare SAVEPOINT, which once() needs. Let query() send text, such as query() of mysql2 instead of execute().';
 

@@ -34,8 +34,12 @@ export interface OnceDialect {
   readOpening(row: OnceRow, reply: Reply): FoundRow;
   /** Makes sure that neither the row nor the writes so far can be committed. */
   readonly undo: Statement;
+  /** Where the database may end a transaction by itself and go on without one: whether the row is there after the work. */
+  hasRow?(row: OnceRow): Steps<boolean>;
   /** Deletes the row of a call, on the connection of its transaction: for work that has ended the transaction itself. */
   forgetRow(row: OnceRow): Steps<void>;
+  /** The same where that takes several statements. They are sent at once, so that none of the work comes between them. */
+  forgetEnded?(row: OnceRow): readonly (readonly [Statement, readonly unknown[]])[];
 }
 
 export const OUTSIDE =
@@ -47,6 +51,9 @@ const TWICE =
 const LATE = 'once() was called after its handler had ended. Await every transaction in the handler.';
 const LAZY =
   'The work of once() returned an array of promises, which nobody awaits, so its queries may never run. Await them: Promise.all([…]).';
+const ENDED =
+  'MySQL has rolled back the transaction of once() by itself, as after a deadlock. Let the error of a statement reach once(), ' +
+  'and await it before the next statement.';
 const NOT_AWAITED = 'The handler ended before once() did. Await once().';
 const NO_TRANSACTION =
   'once(work) needs the option transaction of sqlStore(). Add it, or begin a transaction: once(tx, work).';
@@ -223,14 +230,21 @@ export class OnceCalls<Transaction> extends CallsOfHandler<WithOnce<Transaction>
     if (!found) throw this.refuse(OUTSIDE);
     const onFailure = async () => {
       // A handler that catches the error could commit the row and half of the writes. If the connection is lost, it cannot.
-      await run(this.dialect.undo, []).catch(() => {});
-      await runSteps(this.dialect.forgetRow(row), run);
+      const isUndone = await run(this.dialect.undo, []).then(
+        () => true,
+        () => false,
+      );
+      if (!this.dialect.forgetEnded) await runSteps(this.dialect.forgetRow(row), run);
+      else if (!isUndone) await Promise.all(this.dialect.forgetEnded(row).map((step) => run(...step)));
     };
-    const separately = () => {
+    const checked = async () => {
       this.#connections.confirmSeparate?.(transaction);
-      return work();
+      const value = await work();
+      if (this.dialect.hasRow && !(await runSteps(this.dialect.hasRow(row), run)))
+        throw new StoreError(ENDED);
+      return value;
     };
-    return this.#unlessFound(row, found, { work: separately, onFailure });
+    return this.#unlessFound(row, found, { work: checked, onFailure });
   }
 
   async #unlessFound(row: OnceRow, found: FoundRow, { work, onFailure }: Work): Promise<unknown> {

@@ -115,8 +115,8 @@ export class PgConnections implements Connections {
       await work(client, replies.map(replyOf).at(-1));
       await commit(client);
     } catch (error) {
-      await client.query({ text: 'ROLLBACK' }).catch(() => {});
-      // The pool destroys the client: a part of the work that nobody waited for could still write, outside of any transaction.
+      // A part of the work that nobody waited for may still write. Now that is undone too, and later the client is destroyed.
+      await client.query({ text: 'ROLLBACK;\nBEGIN' }).catch(() => {});
       release(true);
       throw error;
     }
