@@ -17,12 +17,11 @@ needing('SQLite').describe.each(EACH_SQLITE)('sqliteDatabase() of %s', (_, open)
     remove();
   });
 
-  const settingsOf = (db: Sqlite) =>
-    ['journal_mode', 'synchronous', 'busy_timeout'].map(
-      (name) => Object.values(db.prepare(`PRAGMA ${name}`).all()[0] as object)[0],
-    );
+  const settingsOf = (db: Sqlite) => ['journal_mode', 'synchronous'].map((name) => settingOf(db, name));
+  const settingOf = (db: Sqlite, name: string) =>
+    Object.values(db.prepare(`PRAGMA ${name}`).all()[0] as object)[0];
 
-  test('sets WAL, FULL and a brief wait before the first statement, and keeps EXTRA', () => {
+  test('sets WAL and FULL before the first statement, and keeps EXTRA', () => {
     const [db, careful] = [connect(), connect()];
     db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL');
     careful.exec('PRAGMA synchronous = EXTRA');
@@ -31,8 +30,8 @@ needing('SQLite').describe.each(EACH_SQLITE)('sqliteDatabase() of %s', (_, open)
       expect(query(client, 'SELECT ? AS text', ['é'])).toEqual([{ text: 'é' }]);
     }
     expect([settingsOf(db), settingsOf(careful)]).toEqual([
-      ['wal', 2, 100],
-      ['wal', 3, 100],
+      ['wal', 2],
+      ['wal', 3],
     ]);
   });
 
@@ -42,8 +41,69 @@ needing('SQLite').describe.each(EACH_SQLITE)('sqliteDatabase() of %s', (_, open)
     const { query, client } = sqliteDatabase(db);
     query(client, 'CREATE TABLE line (text TEXT)', []);
     query(client, 'INSERT INTO line VALUES (?)', ['a']);
-    expect(settingsOf(db)).toEqual(['wal', 2, 100]);
+    expect(settingsOf(db)).toEqual(['wal', 2]);
     removeIt();
+  });
+
+  describe('waits briefly for a lock, and leaves the app its own busy_timeout', () => {
+    const OWN_MS = 4_000;
+    const BRIEF_MS = 2_000;
+    const setUp = (path = file) => {
+      const [db, other] = [connect(path), connect(path)];
+      db.exec(`PRAGMA busy_timeout = ${OWN_MS}`);
+      const database = sqliteDatabase(db);
+      const take = (sql: string) => database.query(db, sql, []);
+      const locked = (call: () => unknown) => {
+        other.exec('BEGIN IMMEDIATE');
+        const startedAt = performance.now();
+        expect(call).toThrow('locked');
+        expect(performance.now() - startedAt).toBeLessThan(BRIEF_MS);
+        other.exec('ROLLBACK');
+      };
+      return { db, database, take, locked, own: () => settingOf(db, 'busy_timeout') };
+    };
+
+    test('after a statement, and after one that throws', () => {
+      const { take, locked, own } = setUp();
+      take('CREATE TABLE wait (n INTEGER)');
+      expect(own()).toBe(OWN_MS);
+      expect(() => take('SELECT missing FROM wait')).toThrow('no such column');
+      expect(own()).toBe(OWN_MS);
+      locked(() => take('INSERT INTO wait VALUES (1)'));
+      expect(own()).toBe(OWN_MS);
+    });
+
+    test('after the settings of a new file that is locked', () => {
+      const { file: created, remove: removeIt } = sqliteFile();
+      const { own, take, locked } = setUp(created);
+      locked(() => take('SELECT 1 AS one'));
+      expect(own()).toBe(OWN_MS);
+      expect([take('SELECT 1 AS one'), own()]).toEqual([[{ one: 1 }], OWN_MS]);
+      removeIt();
+    });
+
+    test('inside a transaction and after it, also while no call waits for the lock', () => {
+      const { database, locked, own } = setUp();
+      expect([database.transaction(own), own()]).toEqual([OWN_MS, OWN_MS]);
+      for (let call = 0; call < 2; call += 1) {
+        locked(() => database.transaction(() => {}));
+        expect([database.transaction(own), own()]).toEqual([OWN_MS, OWN_MS]);
+      }
+    });
+
+    test('also one that the app has changed since', () => {
+      const { db, take, own } = setUp();
+      db.exec('PRAGMA busy_timeout = 70');
+      take('SELECT 1 AS one');
+      expect(own()).toBe(70);
+    });
+
+    test('and reads while the app iterates over rows', () => {
+      const { db, take } = setUp();
+      take('SELECT 1 AS one');
+      const each = db.prepare('SELECT 1 AS n UNION SELECT 2') as unknown as { iterate(): Iterable<unknown> };
+      for (const _ of each.iterate()) expect(take('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    });
   });
 
   test('takes statements with and without rows', () => {

@@ -19,7 +19,7 @@ import {
   unreadable,
 } from './dialect.js';
 import type { FoundRow, OnceRow, Steps } from './once.js';
-import { PRUNE_BATCH, parseTable, Statement } from './statement.js';
+import { PRUNE_BATCH, parseTable, ROLLBACK, Statement } from './statement.js';
 
 const MAX_KEY = 1_024;
 const MAX_FINGERPRINT = 256;
@@ -43,7 +43,7 @@ export function mysqlTable(name: unknown): string {
 
 export class MysqlDialect implements Dialect {
   readonly migration: string;
-  readonly undo = ROLL_BACK;
+  readonly undo = UNDO_TO_SAVEPOINT;
   readonly #sql: ReturnType<typeof mysqlEventStatements>;
 
   /** @throws {ConfigurationError} if the table is not `name` or `schema.name` of letters, digits and underscores */
@@ -160,7 +160,7 @@ export class MysqlDialect implements Dialect {
     refuseLong('The key of an event with the name of a handler', key, MAX_KEY);
     try {
       yield [SET_SAVEPOINT, []];
-      yield [ROLL_BACK, []];
+      yield [UNDO_TO_SAVEPOINT, []];
     } catch (error) {
       if (hasCode(error, NO_SAVEPOINT)) return undefined;
       if (hasCode(error, NOT_PREPARED)) throw new StoreError(PREPARED);
@@ -275,8 +275,7 @@ const NEVER = "TIMESTAMP'9999-12-31 00:00:00'";
 const IS_FREE = `LEAST(lease_ends, forget_at) <= ${UTC_NOW}`;
 
 const SET_SAVEPOINT = new Statement(`SAVEPOINT ${SAVEPOINT}`, { prepared: false });
-const ROLL_BACK = new Statement(`ROLLBACK TO SAVEPOINT ${SAVEPOINT}`, { prepared: false });
-const ROLLBACK = new Statement('ROLLBACK', { prepared: false });
+const UNDO_TO_SAVEPOINT = new Statement(`ROLLBACK TO SAVEPOINT ${SAVEPOINT}`, { prepared: false });
 const COMMIT = new Statement('COMMIT', { prepared: false });
 const PREPARED =
   'This MySQL cannot prepare SAVEPOINT, which once() needs. Let query() send text, such as query() of mysql2 instead of execute().';

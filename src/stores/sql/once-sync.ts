@@ -17,6 +17,9 @@ const PROMISE =
 const NESTED =
   'once(work) was called while a transaction is open on its connection. Inside your own transaction pass the database: ' +
   'once(db, work). Do not await between BEGIN and COMMIT.';
+const ENDED_EARLY =
+  'The transaction ended before the work of once() did, so what the work wrote after that is not undone. A full disk, for example, makes ' +
+  'SQLite roll back. Let the errors of statements reach once(), and do not end its transaction.';
 
 export class OnceSyncCalls<Db> extends CallsOfHandler<WithOnceSync<Db>> {
   readonly context: WithOnceSync<Db>;
@@ -85,6 +88,8 @@ export class OnceSyncCalls<Db> extends CallsOfHandler<WithOnceSync<Db>> {
       }
       throw error;
     }
+    // Not undone: if the work has committed, its row must stay, or a retry would write again.
+    if (isNew && !this.#connections.inTransaction(db)) throw this.refuse(ENDED_EARLY);
     this.recordRow(row, found, isNew);
     return value;
   }

@@ -33,7 +33,7 @@ interface DriverStatement {
   setReturnArrays?(enabled: boolean): void;
 }
 
-/** For how long a statement may block the event loop when another process writes. better-sqlite3 waits for 5 s. */
+/** For how long a statement of the store may block the event loop when another process writes. better-sqlite3 waits for 5 s. */
 const LOCK_WAIT_MS = 100;
 /** A handler cannot wait in another way, so it fails after this many waits. */
 const MAX_BEGINS = 5;
@@ -42,8 +42,8 @@ const NO_WAIT_MS = 1_000;
 
 /**
  * A database of better-sqlite3, node:sqlite or bun:sqlite, or a Drizzle database on one of them, for `sqlStore()` and
- * `sqlDeadLetters()`. It sets `journal_mode = WAL`, `synchronous = FULL` and `busy_timeout = 100` on the connection, which
- * stays yours.
+ * `sqlDeadLetters()`. It sets `journal_mode = WAL` and `synchronous = FULL` on the connection, which stays yours. Its own
+ * statements wait 100 ms for a lock. For yours, the `busy_timeout` of the connection still counts.
  *
  * @throws {ConfigurationError} if it is not a synchronous driver
  * @example
@@ -56,17 +56,22 @@ export function sqliteDatabase<Db extends object>(db: Db): SqliteDatabase<Db> {
     client: db,
     query: (client, sql, values) => {
       const driver = driverOf(client, FOR_ONCE);
-      // Inside a transaction these settings cannot be changed. The completion that follows it is durable, and so is all before it.
-      if (!durable.has(driver) && !isOpen(driver)) makeDurable(driver);
-      const statement = driver.prepare(sql);
-      statement.setReturnArrays?.(false);
-      if (statement.reader !== false) return statement.all(...values);
-      statement.run(...values);
-      return [];
+      return withShortWait(driver, () => {
+        // Inside a transaction these settings cannot be changed. The completion that follows it is durable, and so is all before it.
+        if (!durable.has(driver) && !isOpen(driver)) makeDurable(driver);
+        return rowsOf(driver.prepare(sql), values);
+      });
     },
     transaction: (work) => inTransaction(driverOf(db), () => work(db)),
     inTransaction: (client) => isOpen(driverOf(client)),
   };
+}
+
+function rowsOf(statement: DriverStatement, values: readonly SqlValue[]): unknown {
+  statement.setReturnArrays?.(false);
+  if (statement.reader !== false) return statement.all(...values);
+  statement.run(...values);
+  return [];
 }
 
 const drivers = new WeakSet<object>();
@@ -116,21 +121,34 @@ function refusesBegin(driver: Driver): boolean {
   return false;
 }
 
+/** Not by `exec()`, which better-sqlite3 refuses while the app iterates over rows. */
+function pragma(driver: Driver, text: string): unknown {
+  return Object.values((driver.prepare(`PRAGMA ${text}`).all() as object[])[0] ?? {})[0];
+}
+
+/** The app has the same connection, so it gets its own wait for locks back. It may change it at any time. */
+function withShortWait<Value>(driver: Driver, run: () => Value, waitMs = LOCK_WAIT_MS): Value {
+  const ownMs = Number(pragma(driver, 'busy_timeout'));
+  pragma(driver, `busy_timeout = ${waitMs}`);
+  try {
+    return run();
+  } finally {
+    pragma(driver, `busy_timeout = ${ownMs}`);
+  }
+}
+
 const durable = new WeakSet<object>();
 
 /** better-sqlite3 is built to run WAL with synchronous = NORMAL, where a power failure undoes what was committed. */
 function makeDurable(driver: Driver): void {
-  const pragma = (text: string) =>
-    Object.values((driver.prepare(`PRAGMA ${text}`).all() as object[])[0] ?? {})[0];
-  pragma(`busy_timeout = ${LOCK_WAIT_MS}`);
-  const mode = String(pragma('journal_mode = WAL'));
+  const mode = String(pragma(driver, 'journal_mode = WAL'));
   if (mode !== 'wal' && mode !== 'memory')
     throw new StoreError(
       `This SQLite keeps journal_mode ${mode} instead of WAL. Use a file on a local disk, and no other locking_mode.`,
     );
   // Set even where it is FULL already: of a new file that is the level before WAL, and its first transaction would lower it.
-  driver.exec(`PRAGMA synchronous = ${Math.max(Number(pragma('synchronous')), FULL)}`);
-  if (!(Number(pragma('synchronous')) >= FULL))
+  driver.exec(`PRAGMA synchronous = ${Math.max(Number(pragma(driver, 'synchronous')), FULL)}`);
+  if (!(Number(pragma(driver, 'synchronous')) >= FULL))
     throw new StoreError(
       'This SQLite does not accept synchronous = FULL, so a power failure would undo claims that were committed.',
     );
@@ -143,7 +161,7 @@ function inTransaction<Value>(driver: Driver, work: () => Value): Value {
   begin(driver);
   try {
     const value = work();
-    driver.exec('COMMIT');
+    withShortWait(driver, () => driver.exec('COMMIT'));
     return value;
   } catch (error) {
     // Some errors have rolled it back already, such as a full disk.
@@ -157,20 +175,16 @@ const locked = new WeakMap<Driver, number>();
 
 function begin(driver: Driver): void {
   const waits = performance.now() > (locked.get(driver) ?? 0);
-  if (!waits) driver.exec('PRAGMA busy_timeout = 0');
-  try {
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        driver.exec('BEGIN IMMEDIATE');
-        return;
-      } catch (error) {
-        if (!isBusy(error)) throw error;
-        if (waits && attempt < MAX_BEGINS) continue;
-        if (waits) locked.set(driver, performance.now() + NO_WAIT_MS);
-        throw error;
-      }
+  const tryOnce = () => driver.exec('BEGIN IMMEDIATE');
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      withShortWait(driver, tryOnce, waits ? LOCK_WAIT_MS : 0);
+      return;
+    } catch (error) {
+      if (!isBusy(error)) throw error;
+      if (waits && attempt < MAX_BEGINS) continue;
+      if (waits) locked.set(driver, performance.now() + NO_WAIT_MS);
+      throw error;
     }
-  } finally {
-    if (!waits) driver.exec(`PRAGMA busy_timeout = ${LOCK_WAIT_MS}`);
   }
 }

@@ -18,7 +18,7 @@ import {
   unreadable,
 } from './dialect.js';
 import type { FoundRow, OnceRow, Steps } from './once.js';
-import { PRUNE_BATCH, parseTable, Statement } from './statement.js';
+import { PRUNE_BATCH, parseTable, ROLLBACK, Statement } from './statement.js';
 
 /** A row that another process forgets in between is looked for again. */
 const MAX_LOOKS = 5;
@@ -26,7 +26,10 @@ const MAX_LOOKS = 5;
 const MAX_MS = 4e15;
 
 const BEGIN = new Statement('BEGIN', { prepared: false });
-const ROLLBACK = new Statement('ROLLBACK', { prepared: false });
+/** Memory that is attached has no file, and cannot outlive the row. */
+const ATTACHED = new Statement("SELECT name FROM pragma_database_list WHERE name <> 'main' AND file <> ''", {
+  prepared: false,
+});
 const BEGIN_ROW = new Statement('SAVEPOINT payment_webhooks_once', { prepared: false });
 const UNDO_ROW = new Statement('ROLLBACK TO payment_webhooks_once', { prepared: false });
 
@@ -130,6 +133,13 @@ export class SqliteDialect implements Dialect {
       yield [ROLLBACK, []];
       return undefined;
     }
+    const [attached] = (yield [ATTACHED, []]).rows;
+    // After a crash, the main file would have the row, and the other none of the writes.
+    if (attached)
+      throw new ConfigurationError(
+        `once() was called on a connection with the attached file ${JSON.stringify(attached.name)}, and SQLite commits each file by ` +
+          'itself. Open a connection without it for the inbox, and write with that one inside once().',
+      );
     yield [BEGIN_ROW, []];
     const { rows } = yield [this.#sql.writeRow, [key, token, fingerprint, ms(keepMs)]];
     const [row] = rows;

@@ -25,6 +25,8 @@ export class Statement {
   }
 }
 
+export const ROLLBACK = new Statement('ROLLBACK', { prepared: false });
+
 const TABLE = /^(?:([A-Za-z_][A-Za-z0-9_]{0,62})\.)?([A-Za-z_][A-Za-z0-9_]{0,62})$/;
 const MAX_NAME = 63;
 
