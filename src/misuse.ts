@@ -1,4 +1,5 @@
 // What is wrong with what was passed: how to show it, the name that was meant, unknown options, text that cannot be a secret.
+import { types } from 'node:util';
 import { ConfigurationError } from './errors.js';
 
 /** A private key, or an address with a password, such as that of a database. */
@@ -12,6 +13,19 @@ export function show(value: unknown): string {
     return String(value);
   if (Array.isArray(value)) return 'an array';
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}
+
+/** By its method: promises of another library or realm are not instances of `Promise`. */
+export function isThenable<Value>(value: Value | Promise<Value>): value is Promise<Value> {
+  return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
+}
+
+/** Whether it is an array of promises, which nobody awaits. If they reject later, the process does not end. */
+export function isUnawaited(value: unknown): boolean {
+  if (!Array.isArray(value) || !value.some(isThenable)) return false;
+  // Only of promises: the `then` of a query of an ORM would run it.
+  for (const each of value) if (types.isPromise(each)) each.catch(() => {});
+  return true;
 }
 
 // The work grows with the product of both lengths, and what was typed may come from a stranger.

@@ -1,6 +1,7 @@
 // Calls a store with a deadline, checks its answers, measures the time, and logs failures.
 import type { ErrorCode } from '../errors.js';
 import { describeError, type Logger, writeLog } from '../logger.js';
+import { isThenable } from '../misuse.js';
 import { describeThrown } from './describe-thrown.js';
 
 /** The store threw, rejected, did not answer in time, or broke its contract. */
@@ -126,9 +127,4 @@ export class TimedCalls {
     const fields = cause === undefined ? {} : { error: { ...describeError(cause), ...(code && { code }) } };
     writeLog(this.caller.log, 'error', fields, `${what}: ${message}`);
   }
-}
-
-/** By its method: promises of another library or realm are not instances of `Promise`. */
-function isThenable<Value>(value: Value | Promise<Value>): value is Promise<Value> {
-  return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
 }

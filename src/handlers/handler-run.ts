@@ -8,6 +8,7 @@ import { type Objection, objectionOf } from '../deliveries/verdict.js';
 import { ConfigurationError, type ErrorCode, WebhookError } from '../errors.js';
 import type { EventNames } from '../events/envelope.js';
 import { causeOf, causeText, handlerErrorFields, type Logger, type LogLevel, writeLog } from '../logger.js';
+import { isUnawaited } from '../misuse.js';
 import { type Observer, observed } from '../observer.js';
 import { withDeadline } from '../time.js';
 import { DeliveryContext, NO_ONCE, ONCE_UNNAMED } from './handler-context.js';
@@ -30,6 +31,9 @@ const NOT_STARTED = 'the claim was lost before a handler had its turn, so the ha
 
 const LATE_ONCE =
   'once() was called after its handler had ended: the event was answered without these writes. Await every transaction in the handler';
+
+const UNAWAITED =
+  'The handler resolved with an array of promises, which nobody awaits. Await them: await Promise.all([…]).';
 
 const UNCOMMITTED =
   'The writes of once() are not committed, although the handler resolved. Await the transaction around once(), and let its errors reach the handler.';
@@ -169,7 +173,7 @@ export class HandlerCall implements CalledHandler {
     }
     const startedAt = performance.now();
     try {
-      await this.#callHandler();
+      refuseUnawaited(await this.#callHandler());
       if (this.#onceError) throw this.#onceError;
     } catch (error) {
       this.#fail(error, delivery.simulated);
@@ -216,7 +220,7 @@ export class HandlerCall implements CalledHandler {
     const { delivery } = this.#run.input;
     const onLateCall = () => writeLog(this.log, 'error', { handler: this.name }, LATE_ONCE);
     try {
-      await this.#callWith(claim.context);
+      refuseUnawaited(await this.#callWith(claim.context));
     } catch (error) {
       claim.end(onLateCall, true);
       throw error;
@@ -238,7 +242,7 @@ export class HandlerCall implements CalledHandler {
     const described = { event: delivery.event, name: this.name, attempt: claim.attempt };
     return observed(
       (inner) => wrap(described, inner),
-      async () => void (await call()),
+      async () => refuseUnawaited(await call()),
       delivery,
     );
   }
@@ -267,4 +271,9 @@ export class HandlerCall implements CalledHandler {
     writeLog(this.log, level, { handler: this.name, ...fields }, message);
     this.status = 'rejected';
   }
+}
+
+/** @throws {ConfigurationError} */
+function refuseUnawaited(value: unknown): void {
+  if (isUnawaited(value)) throw new ConfigurationError(UNAWAITED);
 }

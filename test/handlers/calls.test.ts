@@ -58,6 +58,31 @@ test('only handlers with a name are remembered as finished', async () => {
   expect(remembered).toEqual([['mail']]);
 });
 
+describe('a handler that resolves with an array of promises, which nobody awaits', () => {
+  const mistakes = {
+    returns: (parts) => parts(),
+    'resolves with': async (parts) => parts(),
+  } satisfies Record<string, (parts: () => Promise<void>[]) => unknown>;
+
+  test.each(Object.entries(mistakes))(
+    '%s it has failed, and none of them ends the process',
+    async (_how, end) => {
+      const parts = () => [Promise.resolve(), Promise.reject(new Error('never awaited'))];
+      const endpoint = await start({ handlers: { '*': () => end(parts) } });
+      expect(await endpoint.post()).toMatchObject(failed);
+      expect(endpoint.log.lines).toContainEqual(
+        expect.objectContaining({
+          msg: 'a handler failed',
+          error: expect.objectContaining({ message: expect.stringContaining('Promise.all') }),
+        }),
+      );
+      expect(await (await start({ handlers: { '*': () => Promise.all([pause(1)]) } })).post()).toMatchObject(
+        processed,
+      );
+    },
+  );
+});
+
 describe('a handler that returns no promise', () => {
   test('gives its turn to the next one when it has returned', async () => {
     const ran: string[] = [];

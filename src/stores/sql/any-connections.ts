@@ -2,7 +2,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { ConfigurationError, StoreError } from '../../errors.js';
-import { show } from '../../misuse.js';
+import { isThenable, show } from '../../misuse.js';
 import { anything, type OptionRule } from '../../options/define-options.js';
 import {
   hasCode,
@@ -13,7 +13,6 @@ import {
   withRetry,
 } from './conflicts.js';
 import type { Connections, InTransaction, Reply, Row, RunSql, SyncConnections } from './connections.js';
-import { isThenable } from './once.js';
 import { Statement } from './statement.js';
 import type { TransactionOf } from './transaction-of.js';
 

@@ -1,15 +1,9 @@
 // `once` with a synchronous driver: begin, row, work and commit are one call, between which nothing else runs.
 
 import type { OnceSync, WithOnceSync } from '../../contracts/idempotency-store.js';
+import { isThenable, isUnawaited } from '../../misuse.js';
 import type { Reply, SyncConnections } from './connections.js';
-import {
-  CallsOfHandler,
-  isThenable,
-  type NewOnceRow,
-  type OnceDialect,
-  OUTSIDE,
-  type Steps,
-} from './once.js';
+import { CallsOfHandler, type NewOnceRow, type OnceDialect, OUTSIDE, type Steps } from './once.js';
 
 const PROMISE =
   'The work of once() returned a promise, but this driver is synchronous: what comes after the first await would not be in the ' +
@@ -49,7 +43,7 @@ export class OnceSyncCalls<Db> extends CallsOfHandler<WithOnceSync<Db>> {
         Promise.resolve(value).catch(() => {});
         throw this.refuse(PROMISE);
       }
-      if (Array.isArray(value) && value.some(isThenable)) throw this.refuse(PROMISE);
+      if (isUnawaited(value)) throw this.refuse(PROMISE);
       this.beforeCommit?.();
       return value;
     };

@@ -2,7 +2,7 @@
 
 import type { HandlerClaim, HandlerEnd, Once, WithOnce } from '../../contracts/idempotency-store.js';
 import { ConfigurationError, StoreError } from '../../errors.js';
-import { show } from '../../misuse.js';
+import { isUnawaited, show } from '../../misuse.js';
 import type { Connections, Reply, RunSql } from './connections.js';
 import type { Statement } from './statement.js';
 
@@ -187,7 +187,7 @@ export class OnceCalls<Transaction> extends CallsOfHandler<WithOnce<Transaction>
     this.begin(work);
     const checked = async (...given: readonly unknown[]) => {
       const value = await work(...given);
-      if (Array.isArray(value) && value.some(isThenable)) throw this.refuse(LAZY);
+      if (isUnawaited(value)) throw this.refuse(LAZY);
       this.beforeCommit?.();
       return value;
     };
@@ -284,8 +284,4 @@ async function runSteps<Result>(steps: Steps<Result>, run: RunSql): Promise<Resu
     step = steps.next(reply);
   }
   return step.value;
-}
-
-export function isThenable(value: unknown): boolean {
-  return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
 }
