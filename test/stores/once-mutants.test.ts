@@ -69,8 +69,8 @@ const mutants = ({ notWaiting, outside }: Own): Readonly<Record<string, readonly
   'forget() also forgets what handlers wrote': [
     [
       'keeps what handlers wrote',
-      'const writes = await run(this.#sql.forgetWrites, [key]);',
-      'const writes = { rows: [] };',
+      'const writes = (await run(this.#sql.writes, [key])).rows;',
+      'const writes = [];',
     ],
   ],
   'once() refuses anything but an open transaction': [outside],

@@ -294,6 +294,25 @@ export function writesOnce(world: World): void {
     expect([await world.paid(key), await again.claim.complete()]).toEqual([2, true]);
   });
 
+  test.each([0, 1, 2, 3, 4])(
+    'keeps the row of an attempt that begins after %i statements of a forget()',
+    async (after) => {
+      const [opened, elsewhere, key] = [world.open(), world.open(), newKey()];
+      await (await attempt(elsewhere, key)).claim.release([]);
+      let statements = 0;
+      const startAttempt = async () => {
+        if (statements++ === after) await (await attempt(elsewhere, key)).once(paying(key));
+      };
+      const client = opened.client as Record<string, ((...given: unknown[]) => unknown) | undefined>;
+      for (const verb of ['query', 'execute']) {
+        const send = client[verb]?.bind(client);
+        if (send) client[verb] = async (...given) => startAttempt().then(() => send(...given));
+      }
+      await opened.store.forget?.(key);
+      expect(await rowOf(key)).toBe(await world.paid(key));
+    },
+  );
+
   test('keeps its row a day longer than the event', async () => {
     const [opened, key] = [world.open(), newKey()];
     const first = await attempt(opened, key);

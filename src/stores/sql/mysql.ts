@@ -196,16 +196,16 @@ export class MysqlDialect implements Dialect {
     throw noRow();
   }
 
-  /** The event first: a claim that comes before its writes are forgotten skips them, and finds at its end that they are gone. */
+  /** The event before its writes: a claim that comes in between skips them, and finds at its end that they are gone. */
   async forgetEvent(run: RunSql, key: string): Promise<number | readonly string[]> {
     const read = () => this.#read(run, { key, token: '' });
+    // Read first: what a later claim writes has other tokens.
+    const writes = (await run(this.#sql.writes, [hex(`${key} `), hex(`${key}!`)])).rows;
     const before = await read();
     await run(this.#sql.forgetEvent, [hex(key)]);
     const running = await read();
     if (running) return Number(running.remaining) / 1_000;
-    const range = [hex(`${key} `), hex(`${key}!`)];
-    const writes = (await run(this.#sql.writes, range)).rows;
-    if (writes.length > 0) await run(this.#sql.forgetWrites, range);
+    for (const { storedkey, token } of writes) await run(this.#sql.forget, [storedkey, unhex(token)]);
     return [...(before ? [key] : []), ...writes.map((row) => unhex(row.storedkey))];
   }
 
@@ -372,9 +372,8 @@ FROM ${table} WHERE \`key\` = UNHEX($1) FOR UPDATE`),
     ),
     // Everything between the key with a space and the key with the next character.
     writes: statement(
-      `SELECT HEX(\`key\`) AS storedkey FROM ${table} WHERE \`key\` > UNHEX($1) AND \`key\` < UNHEX($2)`,
+      `SELECT HEX(\`key\`) AS storedkey, HEX(token) AS token FROM ${table} WHERE \`key\` > UNHEX($1) AND \`key\` < UNHEX($2)`,
     ),
-    forgetWrites: statement(`DELETE FROM ${table} WHERE \`key\` > UNHEX($1) AND \`key\` < UNHEX($2)`),
     countDue: statement(`SELECT CAST(COUNT(*) AS CHAR) AS due FROM (${oldest}) due`),
     // Checks each row again: it may have been claimed in between. In the other order, which MySQL prefers for a small table, it
     // would read each row, and wait for those that are locked.

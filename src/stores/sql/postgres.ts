@@ -139,13 +139,15 @@ export class PostgresDialect implements Dialect {
     return { token: String(row.token).replaceAll('-', ''), fingerprint: String(row.fingerprint) };
   }
 
-  /** The event first: a claim that comes before its writes are forgotten skips them, and finds at its end that they are gone. */
+  /** The event before its writes: a claim that comes in between skips them, and finds at its end that they are gone. */
   async forgetEvent(run: RunSql, key: string): Promise<number | readonly string[]> {
+    // Read first: what a later claim writes has other tokens.
+    const writes = (await run(this.#sql.writes, [key])).rows;
     const event = await run(this.#sql.forgetEvent, [key]);
     const [running] = (await run(this.#sql.remaining, [key])).rows;
     if (running) return Number(running.remaining);
-    const writes = await run(this.#sql.forgetWrites, [key]);
-    return [...event.rows, ...writes.rows].map((row) => String(row.key));
+    for (const row of writes) await run(this.#sql.forget, [row.key, row.token]);
+    return [...event.rows, ...writes].map((row) => String(row.key));
   }
 
   async completedWith(run: RunSql, key: string): Promise<string | undefined> {
@@ -278,9 +280,9 @@ ${owned} AND lease_ends < 'infinity'`),
 DELETE FROM ${table} WHERE key = $1 AND key::text COLLATE "C" = $1::text AND NOT ${running}
 RETURNING key::text COLLATE "C" AS key`),
     // Everything between the key with a space and the key with the next character, which is how the index is sorted.
-    forgetWrites: unprepared(`
-DELETE FROM ${table} WHERE key > $1::text || ' ' AND key < $1::text || '!' AND starts_with(key::text, $1::text || ' ')
-RETURNING key::text COLLATE "C" AS key`),
+    writes: unprepared(`
+SELECT key::text COLLATE "C" AS key, token::text AS token FROM ${table}
+WHERE key > $1::text || ' ' AND key < $1::text || '!' AND starts_with(key::text, $1::text || ' ')`),
     remaining: unprepared(`SELECT ${remaining} AS remaining FROM ${table} WHERE key = $1 AND ${running}`),
     completedWith: new Statement(
       `SELECT fingerprint FROM ${table} WHERE key = $1 AND key::text COLLATE "C" = $1::text AND lease_ends = 'infinity' AND forget_at > ${NOW}`,

@@ -160,13 +160,15 @@ export class SqliteDialect implements Dialect {
     throw noRow();
   }
 
-  /** The event first: a claim that comes before its writes are forgotten skips them, and finds at its end that they are gone. */
+  /** The event before its writes: a claim that comes in between skips them, and finds at its end that they are gone. */
   async forgetEvent(run: RunSql, key: string): Promise<number | readonly string[]> {
+    // Read first: what a later claim writes has other tokens.
+    const writes = (await run(this.#sql.writes, [key])).rows;
     const event = await run(this.#sql.forgetEvent, [key]);
     const [row] = (await run(this.#sql.read, [key, ''])).rows;
     if (row?.status === 'in_progress') return Number(row.remaining);
-    const writes = await run(this.#sql.forgetWrites, [key]);
-    return [...event.rows, ...writes.rows].map((forgotten) => String(forgotten.key));
+    for (const written of writes) await run(this.#sql.forget, [written.key, written.token]);
+    return [...event.rows, ...writes].map((forgotten) => String(forgotten.key));
   }
 
   async completedWith(run: RunSql, key: string): Promise<string | undefined> {
@@ -269,8 +271,8 @@ ${owned} AND lease_ends < ${NEVER_MS}`),
     forgetEvent: statement(`
 DELETE FROM ${table} AS e WHERE key = $1 COLLATE BINARY AND (lease_ends = ${NEVER_MS} OR ${isFree}) RETURNING key`),
     // Everything between the key with a space and the key with the next character, which is how the index is sorted.
-    forgetWrites: statement(`
-DELETE FROM ${table} WHERE key > $1 || ' ' AND key < $1 || '!' AND substr(key, 1, length($1) + 1) = $1 || ' ' RETURNING key`),
+    writes: statement(`
+SELECT key, token FROM ${table} WHERE key > $1 || ' ' AND key < $1 || '!' AND substr(key, 1, length($1) + 1) = $1 || ' '`),
     // An event that was claimed within the retention is still remembered, so the index excludes most of the table.
     prune: statement(`
 DELETE FROM ${table} WHERE key IN (
