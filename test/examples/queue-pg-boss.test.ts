@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { deliver, fixtures } from 'payment-webhooks/testing';
+import { Pool } from 'pg';
 import { runsHere } from '../consumers/node-version.js';
 import { liveJob } from '../setup/boss-trial.js';
 import { needing } from '../setup/platform.js';
@@ -18,20 +19,26 @@ suite('the example queue-pg-boss', () => {
     load: async () => ({
       ...(await import('../../examples/queue-pg-boss/app.js')),
       ...(await import('../../examples/queue-pg-boss/queue.js')),
+      pool: new Pool({ connectionString: process.env.DATABASE_URL }),
     }),
-    prepare: ({ prepare }) => prepare(),
+    prepare: ({ startBoss }) => startBoss(),
     end: ({ boss }) => boss.stop({ graceful: false }),
   });
 
   const jobsOf = (id: string) => example().boss.findJobs('webhooks', { id: liveJob(id) });
 
-  test('answers 200 once the event is in the queue, and adds one job for copies', async () => {
+  test('answers 200 once the event is in the queue, adds one job for copies, and revives it once it has failed', async () => {
     const event = fixtures.transactionPaid();
-    for (const outcome of ['processed', 'duplicate']) {
+    const add = async () => {
       const answer = await deliver(example().app, event, { privateKey });
-      expect(answer).toMatchObject({ status: 200, body: { outcome } });
-    }
+      expect(answer).toMatchObject({ status: 200, body: { outcome: 'processed' } });
+    };
+    await add();
+    await add();
     expect(await jobsOf(event.id)).toMatchObject([{ state: 'created' }]);
+    await example().pool.query("UPDATE pgboss.job SET state = 'failed' WHERE id = $1", [liveJob(event.id)]);
+    await add();
+    expect(await jobsOf(event.id)).toMatchObject([{ state: 'retry' }]);
   });
 
   needing('curl').describe('by its README', () => {
