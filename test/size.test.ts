@@ -10,22 +10,22 @@ const { exports: doors } = JSON.parse(readFileSync(join(ROOT, 'package.json'), '
 /** Most bytes of each door, minified, without the packages it imports. Raise one on purpose, or find what got in. */
 const MOST: Readonly<Record<string, number>> = {
   // A quarter of it keeps, lists and replays dead letters.
-  '.': 123_500,
+  '.': 124_500,
   // With the schemas, which the main door loads later.
   './verify': 23_000,
   './client': 28_500,
   './opentelemetry': 15_600,
-  './queues': 70_000,
-  './queues/bullmq': 72_000,
-  './queues/pg-boss': 74_000,
+  './queues': 71_000,
+  './queues/bullmq': 73_000,
+  './queues/pg-boss': 75_000,
   './ops': 43_000,
   // With what passes on a captured delivery, and compares it with the one before.
   './simulator': 82_000,
   // Half of each keeps and seals dead letters. The first has the engine of './stores/sql'.
-  './stores/postgres': 47_000,
+  './stores/postgres': 48_000,
   './stores/redis': 24_500,
   // Two databases, and both events and letters in each.
-  './stores/sql': 78_000,
+  './stores/sql': 79_500,
   // Half of it is the two contracts. fakeOnce() has the memory store.
   './testing': 64_500,
 };
@@ -62,8 +62,9 @@ describe('a door', () => {
   test('of receivers loads what manages dead letters only when it is asked for', () => {
     const { loaded = Number.NaN, all = Number.NaN } = weighed.get('.') ?? {};
     // As much as before there was `hooks.fetch`, the names as signed, what letters name of their key, what to do about mistakes,
-    // what handlers say, when letters retry themselves, which texts are no keys, and what an inbox stands for.
-    expect(loaded).toBeLessThanOrEqual(76_209 + 34_600);
+    // what handlers say, when letters retry themselves, which texts are no keys, what an inbox stands for,
+    // and what a redrive leaves to others.
+    expect(loaded).toBeLessThanOrEqual(76_209 + 35_200);
     expect(all - loaded).toBeGreaterThan(5_000);
   });
 });
