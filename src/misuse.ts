@@ -1,4 +1,4 @@
-// What is wrong with what was passed: how to show it, the name that was meant, unknown options, text that cannot be a secret.
+// What is wrong with what was passed: how to show it, what was meant, text that is no secret, promises that nobody awaits.
 import { types } from 'node:util';
 import { ConfigurationError } from './errors.js';
 
@@ -23,8 +23,8 @@ export function isThenable<Value>(value: Value | Promise<Value>): value is Promi
 /** Whether it is an array of promises, which nobody awaits. If they reject later, the process does not end. */
 export function isUnawaited(value: unknown): boolean {
   if (!Array.isArray(value) || !value.some(isThenable)) return false;
-  // Only of promises: the `then` of a query of an ORM would run it.
-  for (const each of value) if (types.isPromise(each)) each.catch(() => {});
+  // Not by their own methods, which run the query of some clients.
+  for (const each of value) if (types.isPromise(each)) Promise.prototype.then.call(each, undefined, () => {});
   return true;
 }
 

@@ -95,7 +95,7 @@ describe('the package', () => {
     expect(declared.sort()).toEqual(Object.keys(DOORS).sort());
   });
 
-  test('takes less than 725 KB on disk for the main door, both halves and their types, less than 2.6 MB for all, 600 KB to read, and 950 files', () => {
+  test('takes less than 730 KB on disk for the main door, both halves and their types, less than 2.6 MB for all, 600 KB to read, and 950 files', () => {
     const bytesOf = (files: Iterable<string>) =>
       [...files].reduce((sum, file) => sum + statSync(file).size, 0);
     const all = readdirSync(installed, { recursive: true, encoding: 'utf8' })
@@ -107,7 +107,7 @@ describe('the package', () => {
     for (const file of ['esm/index.js', 'esm/index.d.ts', 'cjs/index.js', 'cjs/index.d.ts'])
       filesBehind(join(installed, 'dist', file), main);
     // A quarter of it keeps, lists and replays dead letters.
-    expect(bytesOf(main)).toBeLessThan(725_000);
+    expect(bytesOf(main)).toBeLessThan(730_000);
     expect(bytesOf(code)).toBeLessThan(2_600_000);
     // What an editor, a person or `explain` reads: the guides, three pictures, and the examples to copy.
     expect(bytesOf(toRead)).toBeLessThan(600_000);

@@ -10,7 +10,7 @@ const { exports: doors } = JSON.parse(readFileSync(join(ROOT, 'package.json'), '
 /** Most bytes of each door, minified, without the packages it imports. Raise one on purpose, or find what got in. */
 const MOST: Readonly<Record<string, number>> = {
   // A quarter of it keeps, lists and replays dead letters.
-  '.': 124_500,
+  '.': 125_000,
   // With the schemas, which the main door loads later.
   './verify': 23_000,
   './client': 28_500,
@@ -25,7 +25,7 @@ const MOST: Readonly<Record<string, number>> = {
   './stores/postgres': 48_000,
   './stores/redis': 24_500,
   // Two databases, and both events and letters in each.
-  './stores/sql': 79_500,
+  './stores/sql': 80_000,
   // Half of it is the two contracts. fakeOnce() has the memory store.
   './testing': 64_500,
 };

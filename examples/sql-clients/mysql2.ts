@@ -14,7 +14,7 @@ export const database = {
   transaction: async (work) => {
     const connection = await pool.getConnection();
     try {
-      // Begins a transaction. With autocommit, MySQL would commit what follows a deadlock.
+      // The next statement begins a transaction. With autocommit, MySQL would commit what follows a deadlock.
       await connection.query('SET autocommit = 0');
       await work(connection);
       await connection.commit();

@@ -86,16 +86,18 @@ export class LetterReplayer {
       internalError('The replay itself failed.', cause),
     );
     if (kept.gone && result === 'ignored') return ended('gone');
-    this.#log.replayed(delivery, result);
-    return { end: kept.gone ? 'gone' : endOf(delivery, result), issues: delivery.issues ?? [] };
+    this.#log.replayed(delivery, result === LEFT ? 'ignored' : result);
+    const { decoded, issues = [] } = delivery;
+    if (result === LEFT) return { end: UNHANDLED[decoded?.status ?? 'unknown'], issues, left: true };
+    return { end: kept.gone ? 'gone' : endOf(delivery, result), issues };
   }
 
-  async #decodeAndProcess(delivery: Delivery, letter: DeadLetter): Promise<Result> {
+  async #decodeAndProcess(delivery: Delivery, letter: DeadLetter): Promise<Result | typeof LEFT> {
     // An event that was kept as sandbox never becomes live.
     const decoded = await decodeEvent(delivery.rawBody, letter, this.#config);
     if (decoded instanceof Rejection) return decoded;
     delivery.decoded = decoded;
-    return this.#isForOtherVersion(decoded, letter) ? 'ignored' : this.#exclusively(letter, delivery);
+    return this.#isForOtherVersion(decoded, letter) ? LEFT : this.#exclusively(letter, delivery);
   }
 
   /**
@@ -106,7 +108,7 @@ export class LetterReplayer {
     return (
       this.#settings.asListed === true &&
       (reason === 'failed' || reason === 'unfinished') &&
-      UNHANDLED[decoded.status].startsWith('still') &&
+      ['stillUnknown', 'stillInvalid'].includes(UNHANDLED[decoded.status]) &&
       this.#config.handlers.match(decoded).handlers.length === 0
     );
   }
@@ -197,6 +199,7 @@ export async function withLock<Value>(
   }
 }
 
+const LEFT = Symbol('left to another version');
 const UNREADABLE =
   'a dead letter is not what was kept, so it was not replayed: look at who can write to its store';
 const KEY_NOT_CONFIGURED =
@@ -229,7 +232,7 @@ function endOf({ attempt, conflict, decoded, verdict }: Delivery, result: Result
       return conflict ? 'conflicts' : 'duplicates';
     case 'ignored':
       // If it was claimed, an `onInvalid` handler has processed it.
-      return attempt === undefined ? UNHANDLED[decoded.status] : 'processed';
+      return attempt === undefined ? 'ignored' : 'processed';
     case 'kept':
       return verdict ? 'rejected' : UNHANDLED[decoded.status];
     default:

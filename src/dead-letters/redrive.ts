@@ -18,6 +18,8 @@ interface Seen {
   readonly attempts: number;
   /** How many tries were made, by any process. */
   readonly triesMade: number;
+  /** Only another version of the app knows its event. */
+  readonly left?: true;
 }
 
 /** Between two looks, at least, for each waiting letter: a look reads all of them. */
@@ -86,6 +88,11 @@ export class Redrive {
   async #retryIfDue(letter: DeadLetter, replayer: LetterReplayer): Promise<ReplayedLetter> {
     const { dueAfterMs } = this.#rules;
     const now = Date.now();
+    const before = this.#seen.get(letter.id);
+    if (before?.left && before.attempts === letter.attempts) {
+      this.#note(letter, before, undefined);
+      return NOT_DUE;
+    }
     const triesDue = countDue(letter, dueAfterMs, now);
     const triesMade = this.#triesMadeOf(letter, triesDue);
     const nextAt = nextTryAt(letter, dueAfterMs, triesMade);
@@ -95,6 +102,10 @@ export class Redrive {
     }
     const replayed = await this.#retry(letter, replayer);
     if (DONE.has(replayed.end)) return replayed;
+    if (replayed.left) {
+      this.#note(letter, { attempts: letter.attempts, triesMade, left: true }, undefined);
+      return replayed;
+    }
     if (replayed.end === 'inProgress') {
       // The process that is processing it may die, so it stays due.
       this.#note(letter, { attempts: letter.attempts, triesMade }, undefined);

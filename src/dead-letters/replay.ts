@@ -87,6 +87,8 @@ export interface ReplayedLetter {
   readonly end: ReplayEnd;
   /** Where its payload does not match its schema. */
   readonly issues: readonly Issue[];
+  /** Only another version of the app knows its event, so nothing was tried. */
+  readonly left?: true;
 }
 
 export interface ReplaySettings {

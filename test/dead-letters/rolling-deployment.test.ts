@@ -1,4 +1,5 @@
 // Two versions of an app redrive the same letters: the old one does not know an event that the new one handles.
+import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import {
   type DeadLetterReason,
@@ -8,6 +9,8 @@ import {
   type ReceiverOptions,
 } from 'payment-webhooks';
 import { z } from 'zod';
+import { retryNote } from '../../src/dead-letters/due.js';
+import { Rejection } from '../../src/errors.js';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { afterwards } from '../setup/afterwards.js';
 import { delivery } from '../setup/delivery.js';
@@ -25,13 +28,17 @@ const OLD: [string, 'stillUnknown' | 'stillInvalid', EventSchemas][] = [
 ];
 
 /** A letter that the new version has left, and what the versions share. */
-async function leftByNew(reason: DeadLetterReason = 'failed') {
+async function leftByNew(reason: DeadLetterReason = 'failed', code?: 'RETRY_LATER') {
   const [store, deadLetters] = [faultyStore({}, { store: memoryStore() }), memoryDeadLetters()];
   const shared = { store, deadLetters };
   const fresh = startReceiver({ ...shared, events: NEW, handlers: { 'refund.*': down } });
   await fresh.post(delivery(fixtures.event('refund.succeeded', {})));
   const [failed] = await fresh.letters();
   if (failed && reason !== failed.reason) await deadLetters.update(failed.id, { ...failed, reason });
+  if (failed && code) {
+    const issues = retryNote(new Rejection(code, { retryAfterMs: 0 }));
+    await deadLetters.update(failed.id, { ...failed, code, issues });
+  }
   const letters = await fresh.letters();
   store.calls.length = 0;
   const start = <const Events extends EventSchemas>(options: ReceiverOptions<Events>) => {
@@ -60,6 +67,25 @@ describe.each(OLD)('a letter that waits for a retry, when the old version %s', (
       const { hooks } = start({ events: NEW, handlers: { 'refund.*': () => {} } });
       hooks.start();
       await until(async () => (await lettersOf(hooks)).length === 0);
+    },
+  );
+
+  test.each([undefined, 'RETRY_LATER'] as const)(
+    'and has the code %s, is looked at once there, and no observer is told that its tries are over',
+    async (code) => {
+      const { letters, start } = await leftByNew('failed', code);
+      const exhausted: unknown[] = [];
+      const observer = { exhausted: (letter: unknown) => void exhausted.push(letter) };
+      // A time that was asked for after the last delay is not kept.
+      const redrive = { delays: [code ? '1h' : 1], every: '20ms' };
+      const old = start({ events, handlers: {}, observer, redrive });
+      old.hooks.start();
+      const looks = () => old.log.lines.filter(({ msg }) => msg === 'replay').length;
+      await until(() => looks() > 0);
+      // The next looks come after a second each.
+      await pause(2_500);
+      expect([looks(), exhausted, old.log.lines.filter(({ level }) => level === 50)]).toEqual([1, [], []]);
+      expect(await lettersOf(old.hooks)).toEqual(letters);
     },
   );
 

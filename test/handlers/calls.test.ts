@@ -5,6 +5,7 @@ import {
   type HandlerContext,
   type IdempotencyStore,
   memoryStore,
+  type Observer,
   type ReceiverOptions,
   receiver,
 } from 'payment-webhooks';
@@ -63,6 +64,26 @@ describe('a handler that resolves with an array of promises, which nobody awaits
     returns: (parts) => parts(),
     'resolves with': async (parts) => parts(),
   } satisfies Record<string, (parts: () => Promise<void>[]) => unknown>;
+
+  test('has failed with an observer too', async () => {
+    const observer: Observer = { handler: (_described, run) => run() };
+    const endpoint = await start({ observer, handlers: { '*': () => [Promise.resolve()] } });
+    expect(await endpoint.post()).toMatchObject(failed);
+  });
+
+  test('runs none of them that would run when it is awaited', async () => {
+    let ran = 0;
+    /** As the query of some clients of Postgres. */
+    class Query extends Promise<void> {
+      override catch(...given: Parameters<Promise<void>['catch']>) {
+        ran += 1;
+        return super.catch(...given) as never;
+      }
+    }
+    const endpoint = await start({ handlers: { '*': () => [new Query(() => {})] } });
+    expect(await endpoint.post()).toMatchObject(failed);
+    expect(ran).toBe(0);
+  });
 
   test.each(Object.entries(mistakes))(
     '%s it has failed, and none of them ends the process',

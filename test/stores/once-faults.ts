@@ -16,13 +16,6 @@ const settled = (work: unknown) =>
     (error: Error) => error.message,
   );
 
-/** Whether the handler has failed: once() says so, or the completion does. */
-async function hasFailed(attempt: Attempt, failure: Promise<string | undefined>): Promise<boolean> {
-  if ((await failure) !== undefined) return attempt.end().failure !== undefined;
-  const completed = await attempt.claim.complete();
-  return typeof completed === 'object' && completed.uncommitted[0] === 'pay';
-}
-
 /** Runs `act` when the client of a transaction is about to send its COMMIT. */
 function beforeCommit(transaction: object, act: () => void): void {
   const client = transaction as Record<'query' | 'commit', ((...given: unknown[]) => unknown) | undefined>;
@@ -57,6 +50,17 @@ export function survivesFaults(world: World): void {
   afterAll(() => proxy.close());
 
   const paidInTheEnd = payingInTheEnd(world);
+
+  /** In MySQL once() looks for its row after the work. In Postgres, where nothing ends a transaction by itself, the completion does. */
+  const expectFailed = async (first: Attempt, failure: Promise<string | undefined>) => {
+    if (world.placeholder !== '?') {
+      expect(await failure).toBeUndefined();
+      expect(await first.claim.complete()).toEqual({ uncommitted: ['pay'] });
+      return;
+    }
+    expect(await failure).toContain('ended before its work did');
+    expect(first.end().failure).toMatchObject({ name: 'StoreError' });
+  };
 
   describe.each(FORMS)('%s', (form) => {
     const write = writing(form);
@@ -134,7 +138,7 @@ export function survivesFaults(world: World): void {
           await world.sending(tx)('ROLLBACK');
         }),
       );
-      expect(await hasFailed(first, undone)).toBe(true);
+      await expectFailed(first, undone);
       expect([await world.paid(key), await rowOf(key)]).toEqual([0, 0]);
     });
 
@@ -151,7 +155,7 @@ export function survivesFaults(world: World): void {
           await paying(key)(tx);
         }),
       );
-      expect(await hasFailed(first, ended)).toBe(true);
+      await expectFailed(first, ended);
       expect(await rowOf(key)).toBe(0);
     });
 

@@ -294,24 +294,43 @@ export function writesOnce(world: World): void {
     expect([await world.paid(key), await again.claim.complete()]).toEqual([2, true]);
   });
 
-  test.each([0, 1, 2, 3, 4])(
-    'keeps the row of an attempt that begins after %i statements of a forget()',
-    async (after) => {
-      const [opened, elsewhere, key] = [world.open(), world.open(), newKey()];
-      await (await attempt(elsewhere, key)).claim.release([]);
+  describe.each([0, 1, 2, 3, 4, 5])('after %i statements of a forget()', (after) => {
+    /** Whether that many statements were sent. */
+    async function forgetWhile(opened: Opened, key: string, act: () => Promise<unknown>): Promise<boolean> {
       let statements = 0;
-      const startAttempt = async () => {
-        if (statements++ === after) await (await attempt(elsewhere, key)).once(paying(key));
-      };
       const client = opened.client as Record<string, ((...given: unknown[]) => unknown) | undefined>;
       for (const verb of ['query', 'execute']) {
         const send = client[verb]?.bind(client);
-        if (send) client[verb] = async (...given) => startAttempt().then(() => send(...given));
+        if (!send) continue;
+        client[verb] = async (...given) => {
+          if (statements++ === after) await act();
+          return send(...given);
+        };
       }
       await opened.store.forget?.(key);
-      expect(await rowOf(key)).toBe(await world.paid(key));
-    },
-  );
+      return statements > after;
+    }
+
+    test('an attempt that begins then keeps its row', async () => {
+      const [opened, elsewhere, key] = [world.open(), world.open(), newKey()];
+      await (await attempt(elsewhere, key)).claim.release([]);
+      const began = await forgetWhile(opened, key, async () =>
+        (await attempt(elsewhere, key)).once(paying(key)),
+      );
+      expect([await world.paid(key), await rowOf(key)]).toEqual(began ? [1, 1] : [0, 0]);
+    });
+
+    test('the row of an attempt that completes then is forgotten with the event, or kept with it', async () => {
+      const [opened, elsewhere, key] = [world.open(), world.open(), newKey()];
+      const { once, claim } = await attempt(elsewhere, key);
+      const complete = async () => {
+        await once(paying(key));
+        expect(await claim.complete()).toBe(true);
+      };
+      if (!(await forgetWhile(opened, key, complete))) await complete();
+      expect(await rowOf(key)).toBe(await world.known(key));
+    });
+  });
 
   test('keeps its row a day longer than the event', async () => {
     const [opened, key] = [world.open(), newKey()];

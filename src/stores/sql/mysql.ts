@@ -199,9 +199,10 @@ export class MysqlDialect implements Dialect {
   /** The event before its writes: a claim that comes in between skips them, and finds at its end that they are gone. */
   async forgetEvent(run: RunSql, key: string): Promise<number | readonly string[]> {
     const read = () => this.#read(run, { key, token: '' });
-    // Read first: what a later claim writes has other tokens.
-    const writes = (await run(this.#sql.writes, [hex(`${key} `), hex(`${key}!`)])).rows;
     const before = await read();
+    if (before?.completed === 'no' && before.free === 'no') return Number(before.remaining) / 1_000;
+    // Read before the event is gone: what a later claim writes has other tokens.
+    const writes = (await run(this.#sql.writes, [hex(`${key} `), hex(`${key}!`)])).rows;
     await run(this.#sql.forgetEvent, [hex(key)]);
     const running = await read();
     if (running) return Number(running.remaining) / 1_000;

@@ -12,8 +12,8 @@ const NESTED =
   'once(work) was called while a transaction is open on its connection. Inside your own transaction pass the database: ' +
   'once(db, work). Do not await between BEGIN and COMMIT.';
 const ENDED_EARLY =
-  'The transaction ended before the work of once() did, so what the work wrote after that is not undone. A full disk, for example, makes ' +
-  'SQLite roll back. Let the errors of statements reach once(), and do not end its transaction.';
+  'The transaction of once() ended before its work did, so what was written after it is not undone. SQLite rolls back by itself when ' +
+  'the disk is full, for example. Let the errors of statements reach once(), and do not end its transaction.';
 
 export class OnceSyncCalls<Db> extends CallsOfHandler<WithOnceSync<Db>> {
   readonly context: WithOnceSync<Db>;

@@ -50,10 +50,10 @@ const TWICE =
   'call, or give each its own named handler.';
 const LATE = 'once() was called after its handler had ended. Await every transaction in the handler.';
 const LAZY =
-  'The work of once() returned an array of promises, which nobody awaits, so its queries may never run. Await them: Promise.all([…]).';
+  'The work of once() returned an array of promises, which nobody awaits, so its queries may never run. Await one after the other.';
 const ENDED =
-  'MySQL has rolled back the transaction of once() by itself, as after a deadlock. Let the error of a statement reach once(), ' +
-  'and await it before the next statement.';
+  'The transaction of once() ended before its work did. MySQL rolls back by itself after a deadlock, for example. Await one ' +
+  'statement after the other, let their errors reach once(), and do not end its transaction.';
 const NOT_AWAITED = 'The handler ended before once() did. Await once().';
 const NO_TRANSACTION =
   'once(work) needs the option transaction of sqlStore(). Add it, or begin a transaction: once(tx, work).';

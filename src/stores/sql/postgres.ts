@@ -141,10 +141,13 @@ export class PostgresDialect implements Dialect {
 
   /** The event before its writes: a claim that comes in between skips them, and finds at its end that they are gone. */
   async forgetEvent(run: RunSql, key: string): Promise<number | readonly string[]> {
-    // Read first: what a later claim writes has other tokens.
+    const readRunning = async () => (await run(this.#sql.remaining, [key])).rows[0];
+    const before = await readRunning();
+    if (before) return Number(before.remaining);
+    // Read before the event is gone: what a later claim writes has other tokens.
     const writes = (await run(this.#sql.writes, [key])).rows;
     const event = await run(this.#sql.forgetEvent, [key]);
-    const [running] = (await run(this.#sql.remaining, [key])).rows;
+    const running = await readRunning();
     if (running) return Number(running.remaining);
     for (const row of writes) await run(this.#sql.forget, [row.key, row.token]);
     return [...event.rows, ...writes].map((row) => String(row.key));

@@ -121,9 +121,16 @@ function refusesBegin(driver: Driver): boolean {
   return false;
 }
 
+/** Kept, because preparing one takes longer than running it. */
+const pragmas = new WeakMap<Driver, Map<string, DriverStatement>>();
+
 /** Not by `exec()`, which better-sqlite3 refuses while the app iterates over rows. */
 function pragma(driver: Driver, text: string): unknown {
-  return Object.values((driver.prepare(`PRAGMA ${text}`).all() as object[])[0] ?? {})[0];
+  const kept = pragmas.get(driver) ?? new Map<string, DriverStatement>();
+  pragmas.set(driver, kept);
+  const statement = kept.get(text) ?? driver.prepare(`PRAGMA ${text}`);
+  kept.set(text, statement);
+  return Object.values((statement.all() as object[])[0] ?? {})[0];
 }
 
 /** The app has the same connection, so it gets its own wait for locks back. It may change it at any time. */

@@ -162,10 +162,13 @@ export class SqliteDialect implements Dialect {
 
   /** The event before its writes: a claim that comes in between skips them, and finds at its end that they are gone. */
   async forgetEvent(run: RunSql, key: string): Promise<number | readonly string[]> {
-    // Read first: what a later claim writes has other tokens.
+    const read = async () => (await run(this.#sql.read, [key, ''])).rows[0];
+    const before = await read();
+    if (before?.status === 'in_progress') return Number(before.remaining);
+    // Read before the event is gone: what a later claim writes has other tokens.
     const writes = (await run(this.#sql.writes, [key])).rows;
     const event = await run(this.#sql.forgetEvent, [key]);
-    const [row] = (await run(this.#sql.read, [key, ''])).rows;
+    const row = await read();
     if (row?.status === 'in_progress') return Number(row.remaining);
     for (const written of writes) await run(this.#sql.forget, [written.key, written.token]);
     return [...event.rows, ...writes].map((forgotten) => String(forgotten.key));
