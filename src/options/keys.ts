@@ -1,6 +1,8 @@
 // Where private keys come from: an option, the environment, or a function per delivery.
+
 import type { IncomingHttpHeaders } from 'node:http';
 import { ConfigurationError } from '../errors.js';
+import { isThenable } from '../misuse.js';
 import { keysIn, type PrivateKey, type SigningKey, signingKey, signingKeys } from '../signature.js';
 
 /** Called for each delivery with a well-formed signature: for secret managers, and for several accounts. */
@@ -82,9 +84,7 @@ function fromFunction(source: KeyFunction): KeysOf {
   };
   const keysOf: KeysOf = (headers) => {
     const answer = source({ headers });
-    return typeof (answer as { then?: unknown } | undefined)?.then === 'function'
-      ? Promise.resolve(answer).then(convert)
-      : convert(answer as string | readonly string[]);
+    return isThenable(answer) ? Promise.resolve(answer).then(convert) : convert(answer);
   };
   const refresh = source.refresh?.bind(source);
   if (!refresh) return keysOf;

@@ -209,7 +209,7 @@ test('names what is wrong: no work, no transaction, no client with transactions,
   const without = handler({ begins: false });
   await expect(without.once(() => {})).rejects.toThrow('needs the option transaction of sqlStore()');
   const lazy = handler();
-  await expect(lazy.once(() => [1, Promise.resolve()])).rejects.toThrow('Await them: Promise.all');
+  await expect(lazy.once(() => [1, Promise.resolve()])).rejects.toThrow('Await one after the other');
   expect(lazy.commits()).toBe(0);
   for (const { end } of [noWork, outside, without, lazy])
     expect(end()).toMatchObject({ failure: MISUSE, wrote: false });

@@ -1,5 +1,6 @@
 // The store contract, part four: `once` of handlers, for stores that give it and are told how to write.
 import type { HandlerClaim, Once, WithOnce } from '../../contracts/idempotency-store.js';
+import { isThenable } from '../../misuse.js';
 import { assert, assertSame, BRIEF_MS, type ContractContext, fingerprint } from './context.js';
 
 /** How a handler writes to the database of the store. */
@@ -147,10 +148,6 @@ function thenThrow(written: unknown): PromiseLike<never> {
     throw UNDONE;
   };
   return isThenable(written) ? written.then(fail) : fail();
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
 }
 
 /** The contract says what is written, not whether a call throws. @returns whether it resolved */
