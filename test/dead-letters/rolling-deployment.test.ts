@@ -82,8 +82,8 @@ describe.each(OLD)('a letter that waits for a retry, when the old version %s', (
       old.hooks.start();
       const looks = () => old.log.lines.filter(({ msg }) => msg === 'replay').length;
       await until(() => looks() > 0);
-      // The next looks come after a second each.
-      await pause(2_500);
+      // The next look comes after a second.
+      await pause(1_300);
       expect([looks(), exhausted, old.log.lines.filter(({ level }) => level === 50)]).toEqual([1, [], []]);
       expect(await lettersOf(old.hooks)).toEqual(letters);
     },
