@@ -101,7 +101,7 @@ function inMap(rows: Map<string, FoundRow>): OnceDialect {
     readOpening: () => {
       throw new ConfigurationError('fakeOnce() sends no statement.');
     },
-    *forgetRow() {},
+    forgetRow: () => [],
     undo: new Statement(''),
   };
 }

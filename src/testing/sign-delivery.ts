@@ -1,6 +1,6 @@
 // A delivery as the service sends it: serialized once, and signed over exactly those bytes.
 import { ConfigurationError } from '../errors.js';
-import { refuseUnknownOptions, show } from '../misuse.js';
+import { isThenable, refuseUnknownOptions, show } from '../misuse.js';
 import { headerName } from '../options/option-checks.js';
 import { type PrivateKey, sign } from '../signature.js';
 
@@ -79,7 +79,7 @@ function serialize(event: object): string {
     const got = ArrayBuffer.isView(event) ? 'bytes' : show(event);
     throw new ConfigurationError(`event is ${got}. Pass an event object, or a body as a string.`);
   }
-  if (typeof (event as { then?: unknown }).then === 'function') {
+  if (isThenable(event)) {
     throw new ConfigurationError('event is a promise. Await it first.');
   }
   try {

@@ -27,7 +27,7 @@ function handler({ opens = false, found = undefined as FoundRow | undefined, beg
   const sent: string[] = [];
   const rows = new Map<string, FoundRow>();
   if (found) rows.set('key pay', found);
-  let failing: string | undefined;
+  let failing: readonly string[] = [];
   const take = (row: OnceRow): FoundRow => {
     if (!rows.has(row.key)) rows.set(row.key, row);
     return rows.get(row.key) ?? row;
@@ -41,15 +41,13 @@ function handler({ opens = false, found = undefined as FoundRow | undefined, beg
     opening: () => 'OPENING',
     readOpening: take,
     undo: UNDO,
-    *forgetRow({ key, token }) {
-      yield [FORGET, [key, token]];
-    },
+    forgetRow: ({ key, token }) => [[FORGET, [key, token]]],
   };
   let outside = false;
   const connections: Pick<Connections, 'within' | 'transaction' | 'confirmSeparate'> = {
     within: (transaction) => async (statement) => {
       sent.push(`${statement.text} in ${transaction === TX ? 'TX' : String(transaction)}`);
-      if (statement.text === failing) throw new Error(`${failing} failed`);
+      if (failing.includes(statement.text)) throw new Error(`${statement.text} failed`);
       return { rows: [], count: 0 };
     },
     confirmSeparate: (transaction) => void sent.push(`separate ${transaction === TX}`),
@@ -74,8 +72,8 @@ function handler({ opens = false, found = undefined as FoundRow | undefined, beg
     leave: () => {
       outside = true;
     },
-    fail: (text: string) => {
-      failing = text;
+    fail: (...texts: readonly string[]) => {
+      failing = texts;
     },
     end: (threw?: boolean) => calls.end(() => void sent.push('late'), threw),
   };
@@ -127,16 +125,16 @@ test.each(WAYS)('work that throws, with %s, undoes its row on the same connectio
     throw new Error('no');
   });
   await expect(failing).rejects.toThrow('no');
-  const undone = opens ? ['FORGET in TX'] : ['WRITE in TX', 'separate true', 'UNDO in TX', 'FORGET in TX'];
+  const undone = opens ? ['FORGET in TX'] : ['WRITE in TX', 'separate true', 'UNDO in TX'];
   expect([sent, commits(), calls.row]).toEqual([['OPENING', ...undone], 0, undefined]);
   expect(end()).toMatchObject({ failure: new Error('no'), wrote: false });
 });
 
-test.each(['UNDO', 'FORGET'])(
-  'keeps the error of the work if %s fails, and still forgets the row',
-  async (text) => {
+test.each([[['UNDO']], [['UNDO', 'FORGET']]])(
+  'forgets the row if the transaction has ended, and keeps the error of the work if %j fail',
+  async (texts) => {
     const { once, sent, fail } = handler();
-    fail(text);
+    fail(...texts);
     await expect(once(TX, () => Promise.reject(new Error('of the work')))).rejects.toThrow('of the work');
     expect(sent.slice(-2)).toEqual(['UNDO in TX', 'FORGET in TX']);
   },
@@ -257,6 +255,7 @@ test('a connection that does not ask whether it is separate, and a caller withou
   const { dialect } = handler();
   const within = () => async (statement: Statement, parameters: readonly unknown[]) => {
     statements.push([statement.text, parameters]);
+    if (statement.text === 'UNDO') throw new Error('no transaction');
     return { rows: [], count: 0 };
   };
   const connections = { within, transaction: undefined };

@@ -179,12 +179,8 @@ export class MysqlDialect implements Dialect {
     return rows.length > 0;
   }
 
-  *forgetRow(row: OnceRow): Steps<void> {
-    yield [this.#sql.forget, idOfRow(row)];
-  }
-
   /** Without autocommit, a DELETE begins a transaction of its own. What the work has written since is undone first. */
-  forgetEnded(row: OnceRow) {
+  forgetRow(row: OnceRow) {
     return [[ROLLBACK, []] as const, [this.#sql.forget, idOfRow(row)] as const, [COMMIT, []] as const];
   }
 

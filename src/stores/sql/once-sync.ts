@@ -75,9 +75,9 @@ export class OnceSyncCalls<Db> extends CallsOfHandler<WithOnceSync<Db>> {
     } catch (error) {
       // A handler that catches the error could commit the row and half of the writes. Work that has ended the transaction may
       // have committed the row alone.
-      for (const step of [undo(this.dialect), this.dialect.forgetRow(row)]) {
+      for (const step of [[this.dialect.undo, []] as const, ...this.dialect.forgetRow(row)]) {
         try {
-          take(step);
+          this.#connections.run(db, ...step);
         } catch {}
       }
       throw error;
@@ -87,10 +87,6 @@ export class OnceSyncCalls<Db> extends CallsOfHandler<WithOnceSync<Db>> {
     this.recordRow(row, found, isNew);
     return value;
   }
-}
-
-function* undo({ undo: statement }: OnceDialect): Steps<void> {
-  yield [statement, []];
 }
 
 function takeAtOnce<Result>(steps: Steps<Result>, { run }: SyncConnections, db: unknown): Result {

@@ -18,8 +18,10 @@ export interface OnceRow {
 /** The row that the table has now: that of the call, or an earlier one. */
 export type FoundRow = Pick<OnceRow, 'token' | 'fingerprint'>;
 
+type Step = readonly [Statement, readonly unknown[]];
+
 /** Statements one after the other, for clients that answer by a promise and for those that answer at once. */
-export type Steps<Result> = Generator<readonly [Statement, readonly unknown[]], Result, Reply>;
+export type Steps<Result> = Generator<Step, Result, Reply>;
 
 type OnceConnections = Pick<Connections, 'within' | 'transaction' | 'confirmSeparate'>;
 
@@ -36,10 +38,11 @@ export interface OnceDialect {
   readonly undo: Statement;
   /** Where the database may end a transaction by itself and go on without one: whether the row is there after the work. */
   hasRow?(row: OnceRow): Steps<boolean>;
-  /** Deletes the row of a call, on the connection of its transaction: for work that has ended the transaction itself. */
-  forgetRow(row: OnceRow): Steps<void>;
-  /** The same where that takes several statements. They are sent at once, so that none of the work comes between them. */
-  forgetEnded?(row: OnceRow): readonly (readonly [Statement, readonly unknown[]])[];
+  /**
+   * Deletes the row of a call, on the connection of its transaction: for work that has ended the transaction itself. Sent at once,
+   * so that no statement of the work comes in between.
+   */
+  forgetRow(row: OnceRow): readonly Step[];
 }
 
 export const OUTSIDE =
@@ -214,7 +217,7 @@ export class OnceCalls<Transaction> extends CallsOfHandler<WithOnce<Transaction>
         value = begun
           ? await this.#unlessFound(row, this.dialect.readOpening(row, begun), {
               work: () => work(tx),
-              onFailure: () => runSteps(this.dialect.forgetRow(row), this.#connections.within(tx)),
+              onFailure: () => this.#forget(row, this.#connections.within(tx)),
             })
           : await this.#within(tx, () => work(tx));
       },
@@ -234,8 +237,7 @@ export class OnceCalls<Transaction> extends CallsOfHandler<WithOnce<Transaction>
         () => true,
         () => false,
       );
-      if (!this.dialect.forgetEnded) await runSteps(this.dialect.forgetRow(row), run);
-      else if (!isUndone) await Promise.all(this.dialect.forgetEnded(row).map((step) => run(...step)));
+      if (!isUndone) await this.#forget(row, run);
     };
     const checked = async () => {
       this.#connections.confirmSeparate?.(transaction);
@@ -245,6 +247,10 @@ export class OnceCalls<Transaction> extends CallsOfHandler<WithOnce<Transaction>
       return value;
     };
     return this.#unlessFound(row, found, { work: checked, onFailure });
+  }
+
+  #forget(row: OnceRow, run: RunSql): Promise<unknown> {
+    return Promise.all(this.dialect.forgetRow(row).map((step) => run(...step)));
   }
 
   async #unlessFound(row: OnceRow, found: FoundRow, { work, onFailure }: Work): Promise<unknown> {

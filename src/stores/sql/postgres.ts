@@ -121,8 +121,8 @@ export class PostgresDialect implements Dialect {
     return rows[0] && this.#found(row, rows[0]);
   }
 
-  *forgetRow({ key, token }: OnceRow): Steps<void> {
-    yield [this.#sql.forget, [key, token]];
+  forgetRow({ key, token }: OnceRow) {
+    return [[this.#sql.forget, [key, token]] as const];
   }
 
   opening({ key, token, fingerprint, keepMs }: OnceRow): string {

@@ -148,8 +148,8 @@ export class SqliteDialect implements Dialect {
     return { token: String(row.token), fingerprint: String(row.fingerprint) };
   }
 
-  *forgetRow({ key, token }: OnceRow): Steps<void> {
-    yield [this.#sql.forget, [key, token]];
+  forgetRow({ key, token }: OnceRow) {
+    return [[this.#sql.forget, [key, token]] as const];
   }
 
   opening(): string {
