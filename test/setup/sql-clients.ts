@@ -1,7 +1,8 @@
-// The options of sqlStore() and sqlDeadLetters() for pools of pg and mysql2, as an app writes them.
+// The options of sqlStore() and sqlDeadLetters() for pools of pg and mysql2, and for a client like libSQL, as an app writes them.
 import type { Pool as MysqlPool, PoolConnection } from 'mysql2/promise';
-import type { SqlDatabase } from 'payment-webhooks/stores/sql';
+import { type SqlDatabase, sqliteDatabase } from 'payment-webhooks/stores/sql';
 import type { Pool as PgPool, PoolClient } from 'pg';
+import type { Sqlite } from './open-sqlite.js';
 
 export function overPg(pool: PgPool) {
   return {
@@ -52,4 +53,27 @@ export function overMysql2(pool: MysqlPool, verb: 'query' | 'execute' = 'execute
       }
     },
   } satisfies SqlDatabase<MysqlPool, PoolConnection>;
+}
+
+/** As libSQL, which answers with promises, and whose transactions have a connection of their own. */
+export function overTwoSqlite(outside: Sqlite, inside: Sqlite) {
+  const client = { of: 'promises' };
+  return {
+    dialect: 'sqlite',
+    client,
+    query: async (by: object, sql: string, values: (string | Buffer | null)[]) => {
+      const connection = by === client ? outside : inside;
+      return sqliteDatabase(connection).query(connection, sql, values);
+    },
+    transaction: async (work: (tx: object) => Promise<void>) => {
+      inside.exec('BEGIN IMMEDIATE');
+      try {
+        await work({});
+        inside.exec('COMMIT');
+      } catch (error) {
+        inside.exec('ROLLBACK');
+        throw error;
+      }
+    },
+  } satisfies SqlDatabase<object, object>;
 }

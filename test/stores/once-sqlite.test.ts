@@ -10,6 +10,7 @@ import {
 import { startReceiver } from '../setup/endpoint.js';
 import { EACH_SQLITE, type Sqlite, sqliteFile } from '../setup/open-sqlite.js';
 import { needing } from '../setup/platform.js';
+import { overTwoSqlite } from '../setup/sql-clients.js';
 import { granted } from './worlds.js';
 
 const misuse = { code: 'CONFIGURATION_INVALID' };
@@ -136,27 +137,11 @@ needing('SQLite').describe.each(EACH_SQLITE)('once() in SQLite by %s', (_, open)
   });
 
   describe('by a client that answers with promises', () => {
-    const client = { of: 'promises' };
-    /** As libSQL, whose transactions have connections of their own. */
-    const asynchronous = (outside: Sqlite) =>
-      ({
-        dialect: 'sqlite',
-        client,
-        query: async (by: object, sql: string, values: (string | Buffer | null)[]) => {
-          const connection = by === client ? outside : db;
-          return sqliteDatabase(connection).query(connection, sql, values);
-        },
-        transaction: async (work: (tx: object) => Promise<void>) => {
-          db.exec('BEGIN IMMEDIATE');
-          await work({}).finally(() => db.exec('ROLLBACK'));
-        },
-      }) satisfies SqlDatabase<object, object>;
-
     test.each(['once(work)', 'once(tx, work)'])(
       '%s refuses a connection with an attached file',
       async (form) => {
         attach();
-        const database = asynchronous(connect());
+        const database = overTwoSqlite(connect(), db);
         const { once, failure } = await attempt(database);
         const calls: number[] = [];
         const work = async () => void calls.push(1);

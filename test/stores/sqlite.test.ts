@@ -2,9 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type OnceSync, type SqlDatabase, sqliteDatabase, sqlStore } from 'payment-webhooks/stores/sql';
+import { type OnceSync, sqliteDatabase, sqlStore } from 'payment-webhooks/stores/sql';
 import { EACH_SQLITE, type Sqlite, sqliteFile } from '../setup/open-sqlite.js';
 import { needing } from '../setup/platform.js';
+import { overTwoSqlite } from '../setup/sql-clients.js';
 import { keepsTheContract, walksAsPromised } from './contract.js';
 import { granted } from './worlds.js';
 
@@ -297,30 +298,10 @@ needing('SQLite').describe.each(EACH_SQLITE)('sqlStore() on SQLite by %s', (_, o
   });
 
   describe('by a client that answers with promises', () => {
-    const client = { of: 'promises' };
-    let outside: Sqlite;
+    let asynchronous: ReturnType<typeof overTwoSqlite>;
     beforeAll(() => {
-      outside = connect();
+      asynchronous = overTwoSqlite(connect(), db);
     });
-    /** As libSQL, whose transactions have connections of their own. */
-    const asynchronous = {
-      dialect: 'sqlite',
-      client,
-      query: async (by: object, sql: string, values: (string | Buffer | null)[]) => {
-        const connection = by === client ? outside : db;
-        return sqliteDatabase(connection).query(connection, sql, values);
-      },
-      transaction: async (work: (tx: object) => Promise<void>) => {
-        db.exec('BEGIN IMMEDIATE');
-        try {
-          await work({});
-          db.exec('COMMIT');
-        } catch (error) {
-          db.exec('ROLLBACK');
-          throw error;
-        }
-      },
-    } satisfies SqlDatabase<object, object>;
 
     test('once() is asynchronous, and writes once', async () => {
       const [store, key] = [sqlStore(asynchronous), newKey()];
